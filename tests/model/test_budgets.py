@@ -428,6 +428,22 @@ def test_very_many_ways_from_a_split_to_a_node_that_nothing_uses() -> None:
 
 
 @limited
+def test_a_loop_of_very_many_nodes_that_calculate_the_same() -> None:
+    made, many = (
+        onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 18]> g (int64 m,
+        bool c, float[2, 4] x) => (float[n, p, 4] y) {y = Loop(m, c) <body = b(int64 i, bool k) =>
+        (bool k2, float[p, 4] z) {k2 = Identity(k)}>}"""),
+        range(1500),
+    )
+    body = made.graph.node[0].attribute[0].g
+    for i in many:
+        body.node.append(node("Relu", "x", f"t{i}"))
+        body.node.append(node("Concat", f"t{i} x", f"j{i}", axis=0))
+    body.node.append(node("Concat", " ".join(f"j{i}" for i in many), "z", axis=0))
+    assert [each.node for each in ts.check(made, target="openvino")] == ["graph/Loop[0]"]
+
+
+@limited
 def test_a_billion_lengths_of_which_nothing_is_on_the_disk() -> None:
     count = 1 << 30
     held = onnx.TensorProto(name="l", dims=[count], data_type=INT64)

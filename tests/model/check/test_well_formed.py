@@ -228,6 +228,33 @@ def test_what_is_malformed_is_found_for_an_engine_as_well(name: str, target: Any
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        """(float[2, 4] x, float s) => (float[2, 4] y) <uint8[2, 4] q>
+        {q = QuantizeLinear(x) y = DequantizeLinear(q, s)}""",
+        """(float[a, b] x) => (float[c, d] y) <int64[1] k = {-2}, string[1] w = {"1"}>
+        {u = Unsqueeze(x, w) y = ReduceMax<keepdims = 0>(u, k)}""",
+        """(float[a, b] x) => (float[c, d] y) <int64[1] k = {-2}, string[1] w = {"1"}>
+        {u = Unsqueeze(x, k) y = ReduceMax<keepdims = 0>(u, w)}""",
+    ],
+    ids=["no scale", "axes that are added", "axes that are reduced"],
+)
+def test_nodes_whose_operands_are_wrong_are_found_for_an_engine_as_well(text: str) -> None:
+    found = ts.check(parsed(text), target="openvino")
+    assert "TS502" in [each.code for each in found if each.severity == "error"]
+
+
+def test_a_join_of_all_parts_that_has_no_output_is_found_for_an_engine_as_well() -> None:
+    made = parsed(f"""(float[2, 4] x, int64 m, bool c) => (float[2, 4] y, float[n, 4, 2] z)
+        <int64[2] w = {{4, 2}}> {{y, z = Loop(m, c, x) <body = b(int64 i, bool k, float[2, 4] s)
+        => (bool k2, float[2, 4] t, float[4, 2] e) {{{KEPT} t = Neg(s) v = Reshape(x, w)
+        e = Exp(v) p, q = Split<axis = 0, num_outputs = 2>(e) j = Concat<axis = 0>(p, q)}}>}}""")
+    del made.graph.node[0].attribute[0].g.node[-1].output[:]
+    found = [each.node for each in ts.check(made, target="openvino") if each.severity == "error"]
+    assert "graph/Loop[0].body/Concat[5]" in found
+
+
 @pytest.mark.parametrize("opset", [17, 20])
 def test_a_transform_of_a_scalar_is_left_to_a_run(opset: int) -> None:
     made = parsed("(float x) => (float y) {y = DFT(x)}", opset)

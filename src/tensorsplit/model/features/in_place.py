@@ -92,8 +92,9 @@ class LoopBody:
     def joins(self, facts: Facts) -> set[ir.Node]:
         """Return the Concats whose inputs have no memory but that of the output."""
         made = [node for node in self.graph if is_joined_in_place(node, facts)]
-        once = {part: self.is_read_once(part) for node in made for part in node.inputs}
-        return {node for node in made if all(once[part] for part in node.inputs)}
+        firsts = {part: self._first(part) for node in made for part in node.inputs}
+        once = {part: self.is_read_once(part) for part in {*firsts.values()}}
+        return {node for node in made if all(once[firsts[part]] for part in node.inputs)}
 
     def is_read_once(self, held: ir.Value | None) -> bool:
         """Return whether one node of the body reads a value, once, but for its shape."""
@@ -124,6 +125,9 @@ class LoopBody:
                 found.setdefault((place, self.first_alike(node)), node)
         return [*found.values()]
 
+    def _first(self, held: ir.Value | None) -> ir.Value | None:
+        return held if held is None else self.alike.get(held, [held])[0]
+
     def first_alike(self, node: ir.Node) -> ir.Node:
         """Return the first node of the body that calculates the same."""
         made = next(iter(node.outputs), None)
@@ -139,7 +143,10 @@ def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
         if is_identity(node) or not any(inputs) or operator_of(node) == "Where":
             continue  # a Where may be a copy that lowering made, to be in memory of its own
         firsts = (alike[each][0] if each in alike else each for each in inputs)
-        before = known.setdefault((node.domain, node.op_type, *firsts), [])
+        chosen = frozenset(
+            (name, held.value) for name, held in node.attributes.items() if _is_plain(held)
+        )
+        before = known.setdefault((node.domain, node.op_type, chosen, *firsts), [])
         twin = next((each for each in before if each.attributes == node.attributes), None)
         if twin is None:
             before.append(node)
@@ -148,6 +155,11 @@ def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
             alike[other] = alike.setdefault(one, [one])
             alike[one].append(other)
     return {value: same for value, same in alike.items() if value is not None}
+
+
+def _is_plain(held: ir.Attr) -> bool:
+    """Return whether the value of an attribute has a hash that equal ones share."""
+    return isinstance(held.value, int | float | str | tuple)
 
 
 def is_in_place(node: ir.Node) -> bool:
@@ -165,8 +177,9 @@ def is_in_a_view(node: ir.Node, body: LoopBody, *, is_carried: bool) -> bool:
     data = data_of(node)
     if data is None or not node.outputs or not _has_other_shape(data):
         return False
-    tensor = [*origins(data, _viewed)][-1]
-    before, after = _views_of(tensor, body, _views), _views_of(node.outputs[0], body, _copies)
+    if operator_of(node) not in MAY_OVERWRITE or not _is_shared_row(node.outputs[0], body):
+        return False
+    before = _views_of([*origins(data, _viewed)][-1], body, _views)
     first = body.first_alike(node)
 
     def is_alone(views: Iterable[ir.Value]) -> bool:
@@ -176,20 +189,30 @@ def is_in_a_view(node: ir.Node, body: LoopBody, *, is_carried: bool) -> bool:
     known = (MAY_OVERWRITE if is_changed else ELEMENTWISE) - {"Mean", "Mod"}
     if operator_of(node) not in known or not is_alone(body.alike.get(data, [data])):
         return False
+    return not any(each in before for each in body.graph.outputs)
+
+
+def _is_shared_row(held: ir.Value, body: LoopBody) -> bool:
+    """Return whether a value, or a view of it, is a row of a loop, and something else reads it."""
+    after = _views_of(held, body, _copies)
     given = [each for each in body.graph.outputs if each in after]
+    if not any(each in body.rows for each in given):
+        return False
     read = [each for each in after for _ in _readers_of([each], body)]
     uses = [passed_from(each) for each in (*given, *read)]
-    is_shared = len(uses if body.adds_axis else set(uses)) > 1
-    is_row = any(each in body.rows for each in given)
-    is_kept = any(each in before for each in body.graph.outputs)
-    return is_row and is_shared and not is_kept
+    return len(uses if body.adds_axis else set(uses)) > 1
 
 
 def _views_of(
     held: ir.Value, body: LoopBody, views: Callable[[ir.Value], list[ir.Value]]
-) -> list[ir.Value]:
+) -> dict[ir.Value, None]:
     """Return a value, its views, and what is calculated alike."""
-    return list(each_once([held], lambda each: [*views(each), *body.alike.get(each, ())]))
+
+    def after(each: ir.Value) -> list[ir.Value]:
+        same = body.alike.get(each, [each])
+        return [*views(each), *(same if each is same[0] else same[:1])]
+
+    return dict.fromkeys(each_once([held], after))
 
 
 def _views(held: ir.Value) -> list[ir.Value]:
@@ -201,7 +224,8 @@ def _copies(held: ir.Value) -> list[ir.Value]:
     """Return the views of a value, and what joins all parts of it again."""
     splits = (use.node for use in held.uses() if is_split(use.node))
     joins = (join for node in splits for part in node.outputs for join in part.consumers())
-    return [*_views(held), *(join.outputs[0] for join in joins if rejoined_by(join) is held)]
+    whole = [join for join in dict.fromkeys(joins) if rejoined_by(join) is held]
+    return [*_views(held), *chain(*(join.outputs[:1] for join in whole))]
 
 
 def _viewed(node: ir.Node) -> ir.Value | None:
@@ -238,11 +262,13 @@ def starts_softmax_or_norm(node: ir.Node) -> bool:
     These are Exp and a Div by its sum, also of what is below the largest element; and what is above
     the mean and a Div by its root mean square.
     """
+    operator = operator_of(node)
+    if operator not in ("Exp", "Sub"):
+        return False
     held, *others = [*map(passed_from, node.inputs)] or [None]
     results = list(chain(*((made, *passed_on(made)) for made in node.outputs[:1])))
     readers = [use.node for made in results for use in made.uses() if use.idx == 0]
     divisors = [producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each)]
-    operator = operator_of(node)
     if operator == "Exp":
         return any(_is_of(each, "ReduceSum", results) and _has_axes(each) for each in divisors)
     below = [producer_of(each) for each in others[:1]] if operator == "Sub" else []

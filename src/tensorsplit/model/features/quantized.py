@@ -252,7 +252,7 @@ def _rounds_extreme(node: ir.Node, facts: Facts) -> bool:
 
 def _is_by_one_number(node: ir.Node) -> bool:
     """Return whether a node quantises by one scale, and a zero point of 0 if any."""
-    factor, zero = (constant_or_cast(held) for held in (*node.inputs[1:3], None)[:2])
+    factor, zero = (constant_or_cast(held) for held in (*node.inputs[1:3], None, None)[:2])
     return factor is not None and factor.size == 1 and (zero is None or not zero.any())
 
 

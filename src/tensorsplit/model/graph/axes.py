@@ -28,7 +28,7 @@ def given_axes(node: ir.Node) -> list[int] | None:
     if given is not None or len(node.inputs) < len(("data", "axes")):
         return None if given is None else [*given]
     held = constant(node.inputs[1])
-    return None if held is None else held.reshape(-1).tolist()
+    return held.reshape(-1).tolist() if held is not None and held.dtype.kind in "iu" else None
 
 
 def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
