@@ -1605,6 +1605,25 @@ def gives(model: onnx.ModelProto, x: np.ndarray, wanted: np.ndarray) -> bool:
     return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-4)
 
 
+@with_own("openvino")
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_bools_are_reduced_along_their_own_axes_as_they_are(operator: str, engine: Any) -> None:
+    """OpenVINO leaves the Unsqueeze of these where it is, and Max takes none."""
+    model = made_of(
+        20,
+        "bool[N,M] x",
+        "bool[A,B] y",
+        f"u = Unsqueeze(x, p) y = {operator}<keepdims = 0>(u, q)",
+        "int64[1] p = {2}, int64[1] q = {-2}",
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert not [each for each in ts.check(model, "openvino") if "Unsqueeze" in each.message]
+    x = RANDOM.uniform(0, 1, (3, 4)) < 0.5
+    wanted = (x.any if operator == "ReduceMax" else x.all)(axis=1, keepdims=True)
+    got = ts.run(model, {"x": x}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, wanted, strict=True)
+
+
 def test_integers_are_not_reduced_otherwise_where_max_takes_none() -> None:
     """Max of integers is there from opset 12 on."""
     for opset in (11, 12):

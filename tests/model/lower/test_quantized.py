@@ -586,3 +586,21 @@ def test_extremes_are_rounded_after_they_are_divided_by_the_scale(name: str, eng
     assert is_right(model, feeds, engine, expected, atol=1e-3) is (
         engine != "openvino" or not is_early
     )
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [10, 13])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_integers_are_left_as_they_are(operator: str, opset: int, engine: Any) -> None:
+    """OpenVINO divides these first; Max takes none before opset 12."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (int32[N, M] x) => (uint8[A, B] y)
+        <float s = {{50}}, uint8 z = {{7}}>
+        {{ r = {operator}<axes = [1]>(x) y = QuantizeLinear(r, s, z) }}"""
+    )
+    assert said_of(model, "are rounded to integers before") == []
+    assert ts.lower(model, target="openvino") == model
+    x = np.random.default_rng(5).integers(1000, 9000, (4, 3)).astype(np.int32)
+    extreme = (x.max if operator == "ReduceMax" else x.min)(axis=1, keepdims=True)
+    got = ts.run(model, {"x": x}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, (np.rint(extreme / 50) + 7).astype(np.uint8), strict=True)

@@ -303,10 +303,12 @@ def _mistakes_pulled_axes(ref: NodeRef, seen: Facts) -> bool:
 
     Those from the back are still counted with the axes that are added after them; and of data of a
     known shape axes that are kept are lost before one that is added at the end. With one
-    unknown dimension the Unsqueeze is a Reshape, which stays where it is.
+    unknown dimension the Unsqueeze is a Reshape, which stays where it is. Bools are right.
     """
     adding = producer_of(passed_from(ref.input(0)))
     if adding is None or (adding.domain, adding.op_type) != ("", "Unsqueeze"):
+        return False
+    if ir.DataType.BOOL in seen.element_types(ref.input(0)):
         return False
     shape = seen.tensor(first_input(adding)).shape
     added, given = given_axes(adding), given_axes(ref.node)

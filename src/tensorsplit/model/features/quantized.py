@@ -235,12 +235,16 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
 def _rounds_extreme(node: ir.Node, facts: Facts) -> bool:
     """Return whether a node rounds extremes of its data to 8 bits, but not only to give them back.
 
-    Where one node alone gives them back, and the zero point is 0, OpenVINO is right.
+    Where one node alone gives them back, and the zero point is 0, OpenVINO is right. So it is where
+    the data are integers.
     """
     (made,) = node.outputs
     if facts.tensor(made).element_type not in BYTES or not node.inputs:
         return False
     if not all(held is None or is_fixed(held, facts) for held in node.inputs[1:3]):
+        return False
+    kind = facts.tensor(node.inputs[0]).element_type
+    if kind is not None and kind.is_integer():
         return False
     readers = [use.node for use in made.uses() if not is_unused(use.node)]
     if len(readers) == 1 and _is_only_given_back(made) and _is_by_one_number(node):
