@@ -1090,3 +1090,19 @@ def test_states_get_copies_of_what_is_made_in_views_or_twice(
     ((got, given),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     np.testing.assert_allclose(got, second, rtol=1e-4)
     np.testing.assert_allclose(given, rows, rtol=1e-4)
+
+
+@pytest.mark.engine("openvino")
+def test_views_by_shapes_that_are_written_twice_are_one_for_openvino() -> None:
+    model = parse_model("""<ir_version: 10, opset_import: ["": 18]> g (float[2, 4] w, float[2] s)
+        => (float[2] t, float[n, 4, 2] y, float[n, 4, 2] z) <int64 m = {3}, bool c = {1}> {
+        t, y, z = Loop(m, c, s) <body = b(int64 i, bool k, float[2] u) =>
+        (bool k2, float[2] u2, float[4, 2] p, float[4, 2] q)
+        <int64[2] one = {4, 2}, int64[2] other = {4, 2}> { k2 = Identity(k) u2 = Neg(u)
+        v = Reshape(w, one) r = Reshape(w, other) p = Exp(v) q = Exp(r) }> }""")
+    w, s = (RANDOM.uniform(1, 2, shape).astype(np.float32) for shape in ((2, 4), 2))
+    lowered = ts.lower(model, target="openvino")
+    wanted = np.exp(np.stack([w.reshape(4, 2)] * 3))
+    got = ts.run(lowered, {"w": w, "s": s}, engine="openvino")
+    for name in ("y", "z"):
+        np.testing.assert_allclose(got[name], wanted, rtol=1e-5, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
-from tensorsplit.model.graph.held_tensors import fixed_tensor_of
+from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of
 from tensorsplit.model.graph.nodes import Scope, attribute_of, scopes_in
 from tensorsplit.model.graph.producers import (
     first_input,
@@ -142,7 +142,7 @@ def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
         inputs = [passed_from(each) for each in node.inputs]
         if is_identity(node) or not any(inputs) or operator_of(node) == "Where":
             continue  # a Where may be a copy that lowering made, to be in memory of its own
-        firsts = (alike[each][0] if each in alike else each for each in inputs)
+        firsts = (alike[each][0] if each in alike else _content(each) for each in inputs)
         chosen = frozenset(
             (name, held.value) for name, held in node.attributes.items() if _is_plain(held)
         )
@@ -155,6 +155,18 @@ def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
             alike[other] = alike.setdefault(one, [one])
             alike[one].append(other)
     return {value: same for value, same in alike.items() if value is not None}
+
+
+def _content(held: ir.Value | None) -> Hashable:
+    """Return what the elements of a small constant, such as a shape, share with equal ones."""
+    elements = constant(held, _FEW)
+    if elements is None:
+        return held
+    return elements.dtype.str, elements.shape, elements.tobytes()
+
+
+_FEW = 8
+"""A shape or a list of axes has so many elements at most, with few exceptions."""
 
 
 def _is_plain(held: ir.Attr) -> bool:
