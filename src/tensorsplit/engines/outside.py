@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence, Set
 from io import BytesIO
 from pathlib import Path
@@ -27,6 +28,9 @@ from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
 _PROBE = "tensorsplit.engines.openvino_probe"
+
+_MOST_EVALUATIONS = 1_024
+"""So many tries find what can be calculated beside some hundred values that can't be."""
 
 
 class OutsideModel:
@@ -104,17 +108,23 @@ class OutsideModel:
     def _evaluated(
         self, feeds: Mapping[str, object], needed: Sequence[ir.Value]
     ) -> dict[str, object]:
-        """Return the values by name, but for those that the evaluator refuses to calculate."""
-        try:
-            return evaluate(self._block, feeds, needed)
-        except SplitError as error:
-            if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
-                raise
-        half = len(needed) // 2
-        parts = (needed[:half], needed[half:]) if half else ()
-        return {
-            name: value for part in parts for name, value in self._evaluated(feeds, part).items()
-        }
+        """Return the values by name, but for those that the evaluator refuses to calculate.
+
+        Where it refuses some of many, the halves are tried, and their halves, up to a limit.
+        """
+        known, waiting = dict[str, object](), deque([needed])
+        for _ in range(_MOST_EVALUATIONS):
+            if not waiting:
+                break
+            part = waiting.popleft()
+            try:
+                known |= evaluate(self._block, feeds, part)
+            except SplitError as error:
+                if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
+                    raise
+                half = len(part) // 2
+                waiting.extend((part[:half], part[half:]) if half else ())
+        return known
 
     def _load(self, feeds: Mapping[str, object], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """Return the model in the engine, as these inputs need it."""

@@ -245,6 +245,14 @@ def test_nodes_whose_operands_are_wrong_are_found_for_an_engine_as_well(text: st
     assert "TS502" in [each.code for each in found if each.severity == "error"]
 
 
+def test_a_reshape_of_a_slice_that_has_no_output_is_found_for_an_engine_as_well() -> None:
+    made = parsed("""(float[n, 4] x, int64[1] a, int64[1] b, int64[1] c, int64[1] k)
+        => (float[m, 4] y) {s = Slice(x, a, b, c) r = Reshape(s, k) y = Neg(x)}""")
+    del made.graph.node[1].output[:]
+    found = [each.node for each in ts.check(made, target="openvino") if each.severity == "error"]
+    assert "graph/Reshape[1]" in found
+
+
 def test_a_join_of_all_parts_that_has_no_output_is_found_for_an_engine_as_well() -> None:
     made = parsed(f"""(float[2, 4] x, int64 m, bool c) => (float[2, 4] y, float[n, 4, 2] z)
         <int64[2] w = {{4, 2}}> {{y, z = Loop(m, c, x) <body = b(int64 i, bool k, float[2, 4] s)

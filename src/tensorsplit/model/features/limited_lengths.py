@@ -83,7 +83,8 @@ def _is_settled(node: ir.Node, seen: Facts) -> bool:
     """Return whether the length that a node gives matters to nothing, as its elements are known."""
     readers = [use.node for made in node.outputs for use in made.uses()]
     return not any(made.is_graph_output() for made in node.outputs) and all(
-        operator_of(reader) == "Reshape" and has_known_shape(reader.outputs[0], seen)
+        operator_of(reader) == "Reshape"
+        and all(has_known_shape(made, seen) for made in reader.outputs[:1])
         for reader in readers
     )
 
