@@ -1106,3 +1106,13 @@ def test_views_by_shapes_that_are_written_twice_are_one_for_openvino() -> None:
     got = ts.run(lowered, {"w": w, "s": s}, engine="openvino")
     for name in ("y", "z"):
         np.testing.assert_allclose(got[name], wanted, rtol=1e-5, strict=True)
+
+
+def test_states_of_a_loop_that_are_exchanged_as_they_are_stay() -> None:
+    """OpenVINO moves them, also at an opset that has no Where."""
+    model = parse_model("""<ir_version: 8, opset_import: ["": 1]> g (float[2,3] x, float[2,3] w) =>
+        (float[2,3] y, float[2,3] z) <int64 n = {3}, bool on = {1}> { y, z = Loop(n, on, x, w)
+        <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) => (bool d, float[2,3] p,
+        float[2,3] q) { d = Identity(c) p = Identity(t) q = Identity(s) }> }""")
+    assert ts.check(model, "openvino") == []
+    assert ts.lower(model, "openvino") == model

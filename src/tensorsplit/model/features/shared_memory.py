@@ -220,13 +220,17 @@ def _states_over_others(
 ) -> list[int]:
     """Return the places of states that are calculated where states of other places were."""
     states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
+
+    def is_joined_with(end: ir.Value, others: set[ir.Value]) -> bool:
+        sources = _sources(end)
+        return not others.isdisjoint(_joined(sources, facts) - sources)
+
     return [
         place
         for place, (state, end) in enumerate(pairs)
         if state in states
         and (
-            _overwrites_state(end, states - {state}, body)
-            or not _joined(_sources(end), facts).isdisjoint(states - {state})
+            _overwrites_state(end, states - {state}, body) or is_joined_with(end, states - {state})
         )
     ]
 
