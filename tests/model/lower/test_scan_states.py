@@ -1116,3 +1116,19 @@ def test_states_of_a_loop_that_are_exchanged_as_they_are_stay() -> None:
         float[2,3] q) { d = Identity(c) p = Identity(t) q = Identity(s) }> }""")
     assert ts.check(model, "openvino") == []
     assert ts.lower(model, "openvino") == model
+
+
+@pytest.mark.parametrize(("opset", "is_copied"), [(8, False), (9, True)])
+def test_states_are_copied_from_the_first_opset_on_that_has_a_where(
+    opset: int, is_copied: bool
+) -> None:
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[2,3] x,
+        float[2,3] w) => (float[2,3] y, float[2,3] z) <int64 n = {{3}}, bool on = {{1}}>
+        {{ y, z = Loop(n, on, x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q) {{ d = Identity(c) p = Tanh(t)
+        q = Softmax(s) }}> }}""")
+    if not is_copied:
+        with refused("TS513", "in one memory", "convert to opset 9 or newer"):
+            ts.lower(model, "openvino")
+        return
+    assert "Where" in [node.op_type for node in nodes_of(lowered_for("openvino", model).graph)]

@@ -18,10 +18,10 @@ from tensorsplit.model.graph.loops import body_of, is_loop, loop_body
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.filling import fill_value
-from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
-_FIRST_WITH_ANY_EQUAL = 11
+_FIRST_WITH_CHOICES, _FIRST_WITH_ANY_EQUAL = 9, 11
 
 _WITHOUT_WHERE = (
     *(ir.DataType.BOOL, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.UINT64),
@@ -132,6 +132,8 @@ def copy_states(lowering: Lowering) -> None:
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Choose the states of a loop from themselves, by a condition known only at run time."""
+    if ref.opset < _FIRST_WITH_CHOICES:
+        raise refusal(lowering.profile.sentence(entry), "convert to opset 9 or newer")
 
     def chosen(make: InsertionPoint, old: ir.Value) -> ir.Value:
         kind = lowering.facts.tensor(old).element_type
