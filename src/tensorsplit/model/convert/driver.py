@@ -266,9 +266,10 @@ def _convert_other(node: NodeConversion) -> None:
     node.opset = target
     if node.op_type == "Constant":
         adapters_meaning.plain_constant(node)
-    elif needs_axes_in_order(node.node, target):
-        axes = axes_in_order(node.node, node.conversion.facts)
-        node.put(**({} if axes is None else {"axes": axes}))
+    elif needs_axes_in_order(node.node, target) and (
+        axes := axes_in_order(node.node, node.conversion.facts)
+    ):
+        node.put(axes=axes)
 
 
 def _take_step(node: NodeConversion) -> None:

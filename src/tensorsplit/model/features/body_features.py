@@ -25,6 +25,7 @@ from tensorsplit.model.features.shared_memory import (
     overwritten,
     shared_states,
 )
+from tensorsplit.model.features.split_features import splits_open_axis
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty
 from tensorsplit.model.graph.called_in_onnx import OF_SHAPES, gives_shape, operator_of
 from tensorsplit.model.graph.facts import Tensor
@@ -54,7 +55,6 @@ from tensorsplit.model.graph.nodes import (
     scopes_inside,
 )
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
-from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_on
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
@@ -469,22 +469,12 @@ def _are_uneven(ends: list[ir.Value], seen: Facts) -> bool:
     if len({None if shape is None else len(shape) for shape in shapes}) > 1:
         return True
     before = each_once(ends, _made_from)
-    return not any(_is_open_split(producer_of(each), seen) for each in before)
+    return not any(splits_open_axis(producer_of(each), seen) for each in before)
 
 
 def _made_from(held: ir.Value) -> list[ir.Value]:
     made = producer_of(held)
     return [] if made is None else [each for each in made.inputs if each is not None]
-
-
-def _is_open_split(node: ir.Node | None, seen: Facts) -> bool:
-    if node is None or not is_onnx_split(node):
-        return False
-    shape = seen.tensor(first_input(node)).shape
-    axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
-    if shape is None or axis is None or not -len(shape) <= axis < len(shape):
-        return True
-    return not is_known(shape[axis])
 
 
 def _is_undeclared(node: ir.Node, place: int) -> bool:

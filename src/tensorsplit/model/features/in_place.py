@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import onnx_ir as ir
@@ -72,27 +73,31 @@ class LoopBody:
 
     Attributes:
         graph: The body.
-        scopes: The body and those in it.
         rows: What it gives of which the loop gives all rounds.
         adds_axis: Whether the loop gives views of the rows, with an axis more, as ONNX has it.
-        alike: The values that nodes calculate alike, of each of them; an engine makes them one.
     """
 
     graph: ir.Graph
-    scopes: frozenset[Scope]
-    rows: frozenset[ir.Value]
-    adds_axis: bool
-    alike: Mapping[ir.Value, Sequence[ir.Value]]
+    rows: Collection[ir.Value]
+    adds_axis: bool = True
 
-    @classmethod
-    def of(cls, graph: ir.Graph, rows: Iterable[ir.Value], *, adds_axis: bool = True) -> LoopBody:
-        """Read a body, with the rows that it gives."""
-        return cls(graph, frozenset(scopes_in(graph)), frozenset(rows), adds_axis, _alike(graph))
+    @cached_property
+    def _scopes(self) -> frozenset[Scope]:
+        return frozenset(scopes_in(self.graph))
+
+    @cached_property
+    def alike(self) -> Mapping[ir.Value, Sequence[ir.Value]]:
+        """Return the values that nodes calculate alike, by each of them; an engine has one."""
+        return _alike(self.graph)
+
+    def same_as(self, held: ir.Value) -> Sequence[ir.Value]:
+        """Return the values that are calculated as one is, the first first; that is among them."""
+        return self.alike.get(held, [held])
 
     def joins(self, facts: Facts) -> set[ir.Node]:
         """Return the Concats whose inputs have no memory but that of the output."""
         made = [node for node in self.graph if is_joined_in_place(node, facts)]
-        firsts = {part: self._first(part) for node in made for part in node.inputs}
+        firsts = {part: part and self.same_as(part)[0] for node in made for part in node.inputs}
         once = {part: self.is_read_once(part) for part in {*firsts.values()}}
         return {node for node in made if all(once[firsts[part]] for part in node.inputs)}
 
@@ -100,7 +105,7 @@ class LoopBody:
         """Return whether one node of the body reads a value, once, but for its shape."""
         if held is None:
             return False
-        same = self.alike.get(held, [held])
+        same = self.same_as(held)
         readers = self.readers(same)
         partners = {
             self.first_alike(made)
@@ -110,7 +115,7 @@ class LoopBody:
             if (made := producer_of(passed_from(other))) is not None
         }
         readers = [node for node in readers if self.first_alike(node) not in partners]
-        is_given = any(each.graph in self.scopes and each.is_graph_output() for each in same)
+        is_given = any(each.graph in self._scopes and each.is_graph_output() for each in same)
         return len(readers) == 1 and not is_given
 
     def readers(self, values: Iterable[ir.Value]) -> list[ir.Node]:
@@ -118,20 +123,17 @@ class LoopBody:
 
         Of nodes that calculate the same one is among them, and none whose results are unused.
         """
-        uses = (use for each in values for use in each.uses() if use.node.graph in self.scopes)
+        uses = (use for each in values for use in each.uses() if use.node.graph in self._scopes)
         found = dict[tuple[int, ir.Node], ir.Node]()
         for node, place in uses:
             if not gives_shape(node) and not is_unused(node):
                 found.setdefault((place, self.first_alike(node)), node)
         return [*found.values()]
 
-    def _first(self, held: ir.Value | None) -> ir.Value | None:
-        return held if held is None else self.alike.get(held, [held])[0]
-
     def first_alike(self, node: ir.Node) -> ir.Node:
         """Return the first node of the body that calculates the same."""
         made = next(iter(node.outputs), None)
-        first = None if made is None else self.alike.get(made, [made])[0].producer()
+        first = None if made is None else self.same_as(made)[0].producer()
         return first or node
 
 
@@ -199,7 +201,7 @@ def is_in_a_view(node: ir.Node, body: LoopBody, *, is_carried: bool) -> bool:
 
     is_changed = is_carried or not is_alone(before)
     known = (MAY_OVERWRITE if is_changed else ELEMENTWISE) - {"Mean", "Mod"}
-    if operator_of(node) not in known or not is_alone(body.alike.get(data, [data])):
+    if operator_of(node) not in known or not is_alone(body.same_as(data)):
         return False
     return not any(each in before for each in body.graph.outputs)
 
@@ -221,7 +223,7 @@ def _views_of(
     """Return a value, its views, and what is calculated alike."""
 
     def after(each: ir.Value) -> list[ir.Value]:
-        same = body.alike.get(each, [each])
+        same = body.same_as(each)
         return [*views(each), *(same if each is same[0] else same[:1])]
 
     return dict.fromkeys(each_once([held], after))

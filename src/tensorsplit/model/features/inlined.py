@@ -14,6 +14,7 @@ import onnx_ir as ir
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.features.from_constants import is_evaluated
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
+from tensorsplit.model.features.split_features import splits_open_axis
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.building import Edits, take_out
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -31,7 +32,6 @@ from tensorsplit.model.graph.nodes import (
     walk,
 )
 from tensorsplit.model.graph.producers import first_input, passed_from, passed_on, producer_of
-from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.reached import each_once
@@ -319,8 +319,7 @@ def _is_known_shape(node: ir.Node, facts: Facts) -> bool:
     data = first_input(node)
     if not _is_shape(node) or not has_known_shape(data, facts):
         return False
-    split = producer_of(passed_from(data))  # of an open axis the engine does not take the lengths
-    return split is None or not is_split(split) or has_known_shape(first_input(split), facts)
+    return not splits_open_axis(producer_of(passed_from(data)), facts)
 
 
 def _is_shape(node: ir.Node) -> bool:

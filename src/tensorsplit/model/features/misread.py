@@ -34,7 +34,7 @@ from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.uses import are_twins
@@ -306,7 +306,7 @@ def _mistakes_pulled_axes(ref: NodeRef, seen: Facts) -> bool:
     unknown dimension the Unsqueeze is a Reshape, which stays where it is. Bools are right.
     """
     adding = producer_of(passed_from(ref.input(0)))
-    if adding is None or (adding.domain, adding.op_type) != ("", "Unsqueeze"):
+    if not is_operator(adding, "Unsqueeze"):
         return False
     if ir.DataType.BOOL in seen.element_types(ref.input(0)):
         return False
@@ -342,7 +342,7 @@ def _ignores_list(ref: NodeRef, seen: Facts) -> bool:
     different ends are not taken for the same.
     """
     adding = producer_of(passed_from(ref.input(0)))
-    if adding is None or (adding.domain, adding.op_type) != ("", "Unsqueeze"):
+    if not is_operator(adding, "Unsqueeze"):
         return False
     shape, indices = seen.tensor(first_input(adding)).shape, constant(ref.input(1))
     if shape is None or indices is None or not indices.ndim:

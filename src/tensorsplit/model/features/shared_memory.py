@@ -67,7 +67,7 @@ def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     known = [held for held in captured_by(node) if _is_known(held, seen)]
     graph = body_of(node)
     rows = graph.outputs[1 + len(carried_by(node)) :]
-    body = LoopBody.of(graph, rows)
+    body = LoopBody(graph, rows)
     joins = body.joins(seen) if known else set[ir.Node]()
     return [held for held in known if any(_overwriting(held, body, joins))]
 
@@ -82,7 +82,7 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     graph, ports = loop
     again = _given_in_each_round(node, graph, ports)
     known = [inner for inner, outer in again.items() if _is_known(outer, facts)]
-    body = LoopBody.of(graph, _rows_given(graph, ports), adds_axis=False)
+    body = LoopBody(graph, _rows_given(graph, ports), adds_axis=False)
     joins = body.joins(facts) if known else set[ir.Node]()
     return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in known))))
 
@@ -189,13 +189,13 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     """
     if is_loop(node):
         ends = [(each.inside, each.end) for each in carried_by(node)]
-        body = LoopBody.of(body_of(node), body_of(node).outputs[1 + len(ends) :])
+        body = LoopBody(body_of(node), body_of(node).outputs[1 + len(ends) :])
         return [1 + place for place in _states_over_others(ends, body, facts)]
     rows = scanned_by(node)
     if not rows:
         return []
     pairs = [*zip(states_of(node), body_of(node).outputs, strict=False)]
-    body = LoopBody.of(body_of(node), body_of(node).outputs[len(pairs) :])
+    body = LoopBody(body_of(node), body_of(node).outputs[len(pairs) :])
     return _states_in_shared_memory(pairs, body, set(rows), facts)
 
 
@@ -206,7 +206,7 @@ def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     graph, ports = loop
     rows = {graph.inputs[port.inner] for port in ports.inputs if port.axis is not None}
     pairs = [(graph.inputs[to], graph.outputs[start]) for start, to in ports.back_edges]
-    body = LoopBody.of(graph, _rows_given(graph, ports), adds_axis=False)
+    body = LoopBody(graph, _rows_given(graph, ports), adds_axis=False)
     found = (
         _states_in_shared_memory(pairs, body, rows, facts)
         if rows

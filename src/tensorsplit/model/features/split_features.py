@@ -22,8 +22,8 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.checked_lengths import INPUTS_WITH_LENGTHS, are_checked
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, is_used
-from tensorsplit.model.graph.producers import passed_from
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
+from tensorsplit.model.graph.producers import first_input, passed_from
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import (
@@ -105,6 +105,20 @@ def known_lengths(intent: Intent) -> tuple[int, ...] | None:
     """Return the operand of the length rule if all of it is numbers, without expressions."""
     given = intent.given
     return given if given is not None and all(map(is_known, given)) else None
+
+
+def splits_open_axis(node: ir.Node | None, facts: Facts) -> bool:
+    """Return whether a node is a split along an axis whose length is not known.
+
+    Engines may know no length of its parts then, though their lengths are given.
+    """
+    if node is None or not is_onnx_split(node):
+        return False
+    shape = facts.tensor(first_input(node)).shape
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
+    if shape is None or axis is None or not -len(shape) <= axis < len(shape):
+        return True
+    return not is_known(shape[axis])
 
 
 def as_counted(

@@ -21,7 +21,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.loops import is_loop
+from tensorsplit.model.graph.loops import carried_by, is_loop
 from tensorsplit.model.graph.nodes import bodies
 from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.infer.analysis import Analysis, Facts, Surroundings
@@ -81,16 +81,15 @@ class _Import(Analysis):
                 self.facts.set(value, _in_numbers(declared(value)))
             self.scope(body, around.inside(f"{path}.{label}", None))
             if is_loop(node):
-                found = self._given_by(body, found)
+                found = self._given_by(node, found)
         return found
 
-    def _given_by(self, body: ir.Graph, found: list[Fact]) -> list[Fact]:
+    def _given_by(self, node: ir.Node, found: list[Fact]) -> list[Fact]:
         """Return the outputs of a loop with the lengths that its body gives whatever it carries.
 
         An engine has them even where what goes in is of other lengths.
         """
-        carried = len(body.inputs) - len(("round", "condition"))
-        ends = [self.facts.tensor(end) for end in body.outputs[1:][:carried]]
+        ends = [self.facts.tensor(each.end) for each in carried_by(node)]
         given = [
             merge_declared(fact, Tensor(shape=end.shape)) if as_tensor(fact).shape else fact
             for fact, end in zip(found, ends, strict=False)
