@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -18,11 +19,11 @@ from tensorsplit.model.features.ranks import (
     unseen_operands,
 )
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
-from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.lower.state import ChangeAfterSplits, InsertionPoint, Lowering, NodeChange
 from tensorsplit.model.profiles import Limitation
 
 
-def show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Show the shape of each operand that the target has to see; what nobody knows stays."""
     for place in unseen_operands(ref.node, lowering.imported):
         shape = lowering.facts.tensor(ref.input(place)).shape
@@ -36,7 +37,7 @@ def show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.changed(ref, "the same, with the shapes of its operands shown", entry)
 
 
-def show_scales(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _show_scales(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Show how many scales and zero points a QuantizeLinear has: one for each channel."""
     count = channels_of(ref.node, lowering.imported)
     assert count is not None  # noqa: S101 - see the feature
@@ -45,7 +46,7 @@ def show_scales(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with the number of its scales shown", entry)
 
 
-def show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Show how many channels a QuantizeLinear has, or turn its data so that they are last."""
     facts, node = lowering.facts, ref.node
     shape, scales = facts.tensor(ref.input(0)).shape, facts.tensor(ref.input(1)).shape
@@ -61,7 +62,7 @@ def show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     _turn(lowering, ref, entry, len(shape) - 1)
 
 
-def quantize_second(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _quantize_second(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Turn the data of a QuantizeLinear so that it is along axis 1."""
     _turn(lowering, ref, entry, SECOND)
 
@@ -82,7 +83,7 @@ def _turn(lowering: Lowering, ref: NodeRef, entry: Limitation, place: int) -> No
     make.put_instead(ref, result, f"the same along axis {place}", entry)
 
 
-def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Show how many sizes a Resize is given: one for each axis that it has, or that it names."""
     axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS)
     shape = lowering.facts.tensor(ref.input(0)).shape
@@ -93,7 +94,7 @@ def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with the number of its sizes shown", entry)
 
 
-def spread_slope(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _spread_slope(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give the slopes of a PRelu as many axes as the data has, so that they are along the last."""
     shape, slope = lowering.facts.tensor(ref.input(0)).shape, ref.input(1)
     if shape is None or slope is None:
@@ -116,3 +117,23 @@ def _show(lowering: Lowering, ref: NodeRef, place: int, lengths: Sequence[int]) 
         shape = tuple(size or dim for size, dim in zip(lengths, dims, strict=False))
         facts.set(shown, replace(known, shape=shape))
     change_inputs(ref.node, {place: shown})
+
+
+CHANGES: Mapping[str, NodeChange] = MappingProxyType(
+    {
+        "list_of_slopes": _spread_slope,
+    }
+)
+"""How these nodes are written before splits are, by what the target can't do."""
+
+CHANGES_AFTER_SPLITS: Mapping[str, ChangeAfterSplits] = MappingProxyType(
+    {
+        "unseen_operand": (tuple(SEEN_OPERANDS), _show_operands),
+        "open_planes": (("GlobalLpPool",), _show_operands),
+        "open_channels": (("QuantizeLinear",), _show_channels),
+        "along_third": (("QuantizeLinear",), _quantize_second),
+        "uncounted_scales": (("QuantizeLinear",), _show_scales),
+        "uncounted_sizes": (("Resize",), _show_sizes),
+    }
+)
+"""How they are written after splits are, and their operators, by what the target can't do."""

@@ -39,6 +39,9 @@ _FIRST_WITH_INDICES = 6
 NodeChange: TypeAlias = Callable[["Lowering", NodeRef, Limitation], None]
 """What writes a node another way, for an entry of the profile."""
 
+ChangeAfterSplits: TypeAlias = tuple[tuple[str, ...], NodeChange]
+"""The operators whose nodes are written another way once splits are, and what writes them."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoweredNode:
