@@ -291,6 +291,7 @@ def test_limits() -> None:
         rows = [(entry, *given) for entry in ENTRIES]
         told = check(made_of("Clip", [listed(ENTRIES), *limits]), rows, clipped)
         assert told == [entry is not OPEN for entry in ENTRIES]
+    assert made_of("Clip", [listed((5,)), listed((7, 8)), None]).values is None  # which is no limit
 
 
 LABELS = ("A", "B", "C", "D", "E", "F")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import chain, product
@@ -150,9 +149,3 @@ def test_reshapes(data: tuple[Any, ...], keeps: bool) -> None:
             else:
                 is_told = wanted is not OPEN and (keeps or wanted in (2, 3, 6))
             assert not is_told or dim is not OPEN, target
-
-
-@pytest.mark.parametrize(("ends", "shape"), [([5], (4,)), ([5, 9], (OPEN,)), ([], (OPEN,))])
-def test_a_range_to_one_number_alone_is_counted(ends: list[int], shape: Any) -> None:
-    first, step = (replace(listed([each]), shape=()) for each in (1, 1))
-    assert made_of("Range", [first, listed(ends), step]).shape == shape
