@@ -16,7 +16,7 @@ import pytest
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.infer.analysis import analyse
 
-HEAD = """<ir_version: 8, opset_import: ["": 18]> g (float[N,5] x, int64 fed, bool maybe, 
+HEAD = """<ir_version: 8, opset_import: ["": 18]> g (float[N,5] x, int64 fed, bool maybe,
 float[1] w, seq(float[5]) fed_list) => (y) <int64 few = {-1}, int64 zero = {0}, int64 one = {1},
 int64 three = {3}, bool yes = {1}, bool no = {0}, int64[1] none = {0}, int64[1] two = {2},
 int64[1] next = {1}> { s = Shape<end = 1>(x) n = Squeeze(s) longer = Add(s, next) """
