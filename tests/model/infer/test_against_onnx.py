@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, inliner
 
 import tensorsplit as ts
 from tests.model.build import INT64, node_tests, nodes_of
-from tests.model.infer.test_infer_shapes import shape_of
+from tests.model.infer.test_infer_shapes import shape_of, shapes
 from tests.model.random_models import random_model
 
 TORCH = Path(__file__).parents[2] / "data" / "torch"
@@ -267,6 +267,16 @@ def test_random_models() -> None:
     assert len(models) > 120
     found = {seed: lost(made, inferred_by_onnx(made)) for seed, made in models.items()}
     assert {seed: values for seed, values in found.items() if values} == {}
+
+
+def test_calls_say_what_the_nodes_say_that_onnx_puts_in_their_place() -> None:
+    models = {seed: random_model(seed).model for seed in range(200)}
+    models = {seed: made for seed, made in models.items() if made.functions}
+    assert len(models) > 25
+    for seed, made in models.items():
+        inlined = shapes(inliner.inline_local_functions(made))
+        found = shapes(made)
+        assert {name: inlined[name] for name in found if name in inlined} == found, seed
 
 
 @pytest.mark.parametrize("path", sorted(TORCH.glob("*.onnx")), ids=lambda path: path.stem)

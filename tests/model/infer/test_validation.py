@@ -12,9 +12,10 @@ import pytest
 from onnx import NodeProto, TensorProto
 
 import tensorsplit as ts
+from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.infer.analysis import analyse, fact_of_fed
-from tensorsplit.model.infer.validation import validate, values_needed
+from tensorsplit.model.infer.validation import Validator, validate, values_needed
 from tests.model.build import (
     FLOAT,
     INT64,
@@ -31,6 +32,7 @@ from tests.model.build import (
     untyped,
     value,
 )
+from tests.model.random_models import random_program
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
 
@@ -115,6 +117,26 @@ def test_calls_that_are_nested_deeper_than_python_can_follow_are_refused() -> No
         analyse(chain(97))
     assert [each.code for each in ts.check(chain(96))] == ["TS806"]  # the output has no type
     assert "TS502" in {each.code for each in ts.check(chain(97))}
+
+
+def test_bodies_and_calls_count_together() -> None:
+    """Each of 48 functions calls the next one in a branch."""
+
+    def nested(depth: int) -> Any:
+        functions = [function(f"F{depth}", "a", "b", [node("Neg", "a", "b")])]
+        for place in range(depth):
+            ends = [node(f"F{place + 1}", "a", "p", domain="custom"), node("Neg", "a", "q")]
+            branches = [graph([end], [], [untyped(end.output[0])]) for end in ends]
+            choice = node("If", "c", "b", then_branch=branches[0], else_branch=branches[1])
+            true = node("Constant", "", "c", value=tensor("c", True, np.bool_))
+            functions.append(function(f"F{place}", "a", "b", [true, choice]))
+        call = node("F0", "x", "y", domain="custom")
+        inputs = [value("x", FLOAT, [6])]
+        return ir.from_proto(model(graph([call], inputs, ["y"]), 18, functions, custom=1))
+
+    analyse(nested(47))
+    with refused("TS502", "nested more than 96 deep"):
+        analyse(nested(48))
 
 
 @pytest.mark.parametrize(
@@ -569,3 +591,30 @@ def test_a_tensor_that_is_fed_to_an_optional_value_may_be_absent() -> None:
         assert (fact.element_type, fact.shape, fact.values) == (ir.DataType.INT64, (2,), values)
     held = ir.Value(name="x", type=ir.OptionalType(ir.TensorType(ir.DataType.INT64)))
     assert fact_of_fed(held, x, 18) == declared(held)
+
+
+def judged(check: Callable[..., Any], *given: Any) -> Any:
+    """What a check refuses; else what it leaves open, and what would have to be known."""
+    try:
+        facts = check(*given)
+    except ts.SplitError as error:
+        return error.code, error.node
+    return sorted(facts.undecided), *(
+        [each.name for each in values_needed(facts, whole=whole)] for whole in (False, True)
+    )
+
+
+def test_what_is_remembered_of_other_calls_changes_no_judgement() -> None:
+    """Random models are fed this and that, one after another, and each for the first time."""
+    found = dict[bool, int]()
+    for seed in range(40):
+        program = random_program(seed)
+        made = onnx_model(program.model())
+        validator = Validator(made.model)
+        for feeds in (*program.feeds, *reversed(program.feeds)):
+            fed = check_feeds(made.inputs, feeds)
+            alone = judged(validate, made.model, fed)
+            assert judged(validator.check, fed) == alone, seed
+            found[bool(alone[0])] = found.get(bool(alone[0]), 0) + 1
+    assert min(found.values()) > 20
+    assert len(found) == 2

@@ -77,7 +77,8 @@ class KnownSplit:
             return False
         fact = self.outputs[0]
         is_typed = not isinstance(fact, Other) and fact.element_type is not None
-        return is_typed and is_known(self.plan.input_shape[self.plan.axis])
+        lengths = self.plan.sizes if isinstance(self.plan, SplitPlan) else (self.plan.count,)
+        return is_typed and are_known((self.plan.input_shape[self.plan.axis], *lengths))
 
 
 def alike_of(

@@ -1,0 +1,124 @@
+"""Splits of which something is not known, and what they are for all that it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import onnx_ir as ir
+import pytest
+
+from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor
+from tensorsplit.model.infer.splits import KnownSplit, split_of
+
+OPEN = None
+DIMS = (0, 1, 2, 3, 4, 5, 7, OPEN)
+ANY_DIM, ANY_LENGTH = range(9), (-2, -1, 0, 1, 2, 3, 4, 5, 6, 7)
+
+
+def explicit(dim: int, lengths: Sequence[int]) -> list[int] | None:
+    """Lengths as they are given, by the text; None of those that are refused."""
+    is_legal = min(lengths, default=0) >= 0 and sum(lengths) == dim
+    return list(lengths) if is_legal else None
+
+
+def chunks(dim: int, length: int) -> list[int] | None:
+    """Chunks of a length, of which the last may be shorter."""
+    if length <= 0:
+        return None
+    return [min(length, dim - start) for start in range(0, dim, length)]
+
+
+def equal(dim: int, count: int) -> list[int] | None:
+    return [dim // count] * count if dim % count == 0 else None
+
+
+def rounded_up(dim: int, count: int) -> list[int] | None:
+    """Parts of the length rounded up; the last has what is left, which is not below 0."""
+    length = -(-dim // count)
+    rest = dim - length * (count - 1)
+    return [*[length] * (count - 1), rest] if rest >= 0 else None
+
+
+def known(
+    op_type: str, opset: int, inputs: list[Fact], count: int = 1, **attributes: int
+) -> KnownSplit:
+    held = [ir.AttrInt64(name, number) for name, number in attributes.items()]
+    ends = [ir.Value(name=f"i{place}") for place in range(len(inputs))]
+    return split_of(ir.Node("", op_type, ends, held, num_outputs=count), opset, inputs)
+
+
+def data(dim: Any) -> Tensor:
+    return Tensor(ir.DataType.FLOAT, (3, dim, 2))
+
+
+def check(found: KnownSplit, results: Sequence[list[int] | None], *, is_all: bool) -> None:
+    """Check what is known of a split on axis 1 against what it gives for all that may be.
+
+    Args:
+        found: What is known.
+        results: The lengths, for all that is not known; None where they are refused.
+        is_all: Whether nothing is left open.
+    """
+    may_fail = None in results
+    if found.errors or (is_all and may_fail):
+        assert set(map(bool, found.errors)) == {True}
+        assert all(each is None for each in results)
+        return
+    assert not found.is_decided or not may_fail
+    assert found.is_decided or not is_all
+    for lengths in (each for each in results if each is not None):
+        (first, *_) = found.outputs
+        if isinstance(first, SequenceFact):
+            shapes = [first.part, *(first.parts or ())]
+            pairs = [*product(shapes[:1], lengths), *zip(shapes[1:], lengths, strict=False)]
+            assert first.count == len(lengths) if is_all else first.count in (OPEN, len(lengths))
+            assert len(first.parts or lengths) == len(lengths)
+            assert not is_all or len(set(lengths)) != 1 or shapes[0] == (3, lengths[0], 2)
+        else:
+            pairs = [
+                (fact.shape, length)
+                for fact, length in zip(found.outputs, lengths, strict=True)
+                if isinstance(fact, Tensor)
+            ]
+            assert not is_all or [shape for shape, _ in pairs] == [(3, dim, 2) for dim in lengths]
+        assert all(shape in ((3, OPEN, 2), (3, length, 2)) for shape, length in pairs)
+
+
+def all_of(entries: Sequence[Any], unknown: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    return product(*(unknown if each is OPEN else (each,) for each in entries))
+
+
+@pytest.mark.parametrize("dim", DIMS)
+@pytest.mark.parametrize("op_type", ["Split", "SplitToSequence"])
+def test_lengths_of_which_some_are_known(op_type: str, dim: int | None) -> None:
+    for count in (1, 2, 3):
+        for lengths in product((-1, 0, 1, 2, 3, OPEN), repeat=count):
+            given = Tensor(ir.DataType.INT64, (count,), lengths)
+            outputs = count if op_type == "Split" else 1
+            found = known(op_type, 13, [data(dim), given], outputs, axis=1)
+            choices = product(all_of([dim], ANY_DIM), all_of(lengths, ANY_LENGTH))
+            results = [explicit(length, each) for (length,), each in choices]
+            check(found, results, is_all=OPEN not in (dim, *lengths))
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_splits_by_a_count_or_a_length(dim: int | None) -> None:
+    cases: list[tuple[str, int, Callable[[int, int], Any], Any]] = [
+        *(("Split", 13, equal, count) for count in (1, 2, 3, 4)),
+        *(("Split", 18, rounded_up, count) for count in (1, 2, 3, 4)),
+        *(("SplitToSequence", 11, chunks, length) for length in (-1, 0, 1, 2, 3, 9, OPEN)),
+        ("SplitToSequence", 11, lambda dim, _: [1] * dim, "none"),
+    ]
+    for op_type, opset, rule, number in cases:
+        inputs, outputs, attributes = [data(dim)], 1, {"axis": -2}
+        if op_type == "Split":
+            outputs = number
+            attributes |= {"num_outputs": number} if opset == 18 else {}
+        elif number != "none":
+            inputs.append(Tensor(ir.DataType.INT64, (), (number,)))
+        found = known(op_type, opset, list(inputs), outputs, **attributes)
+        choices = product(all_of([dim], ANY_DIM), all_of([number], ANY_LENGTH))
+        results = [rule(*length, *each) for length, each in choices]
+        check(found, results, is_all=OPEN not in (dim, number))
