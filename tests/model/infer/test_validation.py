@@ -189,6 +189,18 @@ def test_lengths_that_are_fed_are_open() -> None:
         check(made, {"x": x, "s": np.array([2, 3])})
 
 
+def test_lengths_of_which_one_is_fed_are_open() -> None:
+    """Though the dimension and the other one are known: -1 is the rest for OpenVINO."""
+    joined = node("Concat", "k four", "s", axis=0)
+    inputs = [value("x", FLOAT, [6]), value("k", INT64, [1])]
+    made = model(graph([joined, CUT], inputs, "ab", [tensor("four", [4])]))
+    assert check(made) == ["graph/cut"]
+    x = np.ones(6, np.float32)
+    assert check(made, {"x": x, "k": np.array([2])}) == []
+    with refused("TS301", "[-1, 4]"):
+        check(made, {"x": x, "k": np.array([-1])})
+
+
 @pytest.mark.parametrize("declared", [value("s", TensorProto.INT32, [2]), value("s", FLOAT)])
 def test_the_declared_type_of_lengths_is_checked(declared: Any) -> None:
     with refused("TS105", "it is of type ", parameter="split"):
