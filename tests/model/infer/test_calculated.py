@@ -68,6 +68,25 @@ def test_the_rule_by_which_lengths_are_calculated(text: str, count: int, rule: A
     assert rule_of_lengths(lengths, data, 0, count, facts) == rule
 
 
+TABLE = """<ir_version: 8, opset_import: ["": 18]> g (float[M,N] x, float[N,K] w, float[M] u) => (y)
+<int64[1] two = {2}, int64[1] zero = {0}> { s = Shape(x) far = Shape<start = 1>(x)
+near = Shape<end = 1>(x) like = Shape<end = 1>(w) other = Shape<start = 1>(w) same = Shape(u)
+halves = Div(COUNTED, two) rest = Sub(COUNTED, halves) l = Concat<axis = 0>(halves, rest)
+y = Neg(x) }"""
+
+
+@pytest.mark.parametrize(
+    ("counted", "axis"), [("far", 1), ("near", 0), ("like", 1), ("other", None), ("same", 0)]
+)
+def test_lengths_of_one_axis_fit_that_axis(counted: str, axis: int | None) -> None:
+    """Which is measured by its name, too, of whatever tensor that is the dimension."""
+    made = ir.from_proto(onnx.parser.parse_model(TABLE.replace("COUNTED", counted)))
+    facts, data = analyse(made), made.graph.inputs[0]
+    (lengths,) = (each for node in made.graph for each in node.outputs if each.name == "l")
+    for split in (0, 1, -1, -2):
+        assert always_fit(lengths, data, split, 2, facts) is (split % 2 == axis), split
+
+
 @pytest.mark.parametrize(
     ("bounds", "rule"),
     [
