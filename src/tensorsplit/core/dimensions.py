@@ -12,9 +12,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
-from math import prod
+from math import floor, prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from tensorsplit.core.errors import BAD_SHAPE, SplitError, printable, short_name, show, show_int
@@ -344,7 +345,10 @@ def _one_of(left: Dim, right: Dim, name: str) -> Dim:
             return high if name == "Max" else low
     import sympy
 
-    return _dim_of(getattr(sympy, name)(_expression(left), _expression(right)))
+    choose, pair = getattr(sympy, name), (_expression(left), _expression(right))
+    # SymPy takes long to compare them again: only of these it may know more than `is_at_least`.
+    is_simplified = any(each.is_Function or each.has(sympy.floor) for each in pair)
+    return _dim_of(choose(*pair, evaluate=is_simplified))
 
 
 def is_at_least(left: Dim, right: Dim) -> bool:
@@ -355,8 +359,42 @@ def is_at_least(left: Dim, right: Dim) -> bool:
     if _is_exported(difference):
         return _holds(difference)
     found = _expression(difference)
+    if _may_be_below_0(found):  # SymPy takes a thousand times as long
+        return False
     natural = {symbol: _natural(symbol.name) for symbol in found.free_symbols}
-    return found.xreplace(natural).is_nonnegative is True
+    if any(symbol != same for symbol, same in natural.items()):
+        found = found.xreplace(natural)
+    return found.is_nonnegative is True
+
+
+def _may_be_below_0(expression: Any) -> bool:
+    """Return whether an expression is below 0 where its names are 0, or some large numbers."""
+    names = sorted(symbol.name for symbol in expression.free_symbols)
+    large = {name: 1 << (40 + place) for place, name in enumerate(names[:_FEW])}
+    reverse = dict(zip(large, reversed(large.values()), strict=True))
+    found = (_number(expression, sizes) for sizes in ({}, large, reverse))
+    return any(number is not None and number < 0 for number in found)
+
+
+def _number(part: Any, sizes: Mapping[str, int]) -> Fraction | None:
+    """Return what an expression is where its names are numbers, 0 if not given; None if open."""
+    if part.is_Symbol:
+        return Fraction(sizes.get(part.name, 0))
+    if part.is_Rational:
+        return Fraction(part.p, part.q)
+    calculate = _CALCULATED.get(type(part).__name__)
+    numbers = [number for each in part.args if (number := _number(each, sizes)) is not None]
+    return None if calculate is None or len(numbers) < len(part.args) else calculate(numbers)
+
+
+_CALCULATED: Mapping[str, Callable[[list[Fraction]], Fraction]] = {
+    "Add": lambda numbers: sum(numbers, Fraction(0)),
+    "Mul": lambda numbers: prod(numbers, start=Fraction(1)),
+    "Max": max,
+    "Min": min,
+    "floor": lambda numbers: Fraction(floor(numbers[0])),
+}
+"""How the numbers of an expression of SymPy are calculated, by the type of its part."""
 
 
 def names_in(dim: Dim) -> frozenset[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence, Set
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -188,15 +188,15 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     what is calculated where another state was.
     """
     if is_loop(node):
-        ends = [(each.inside, each.end) for each in carried_by(node)]
-        body = LoopBody(body_of(node), body_of(node).outputs[1 + len(ends) :])
-        return [1 + place for place in _states_over_others(ends, body, facts)]
+        pairs = [(each.inside, each.end) for each in carried_by(node)]
+        body = LoopBody(body_of(node), body_of(node).outputs[1 + len(pairs) :])
+        return [1 + place for place in _States(pairs, set(), body, facts).shared()]
     rows = scanned_by(node)
     if not rows:
         return []
     pairs = [*zip(states_of(node), body_of(node).outputs, strict=False)]
     body = LoopBody(body_of(node), body_of(node).outputs[len(pairs) :])
-    return _states_in_shared_memory(pairs, body, set(rows), facts)
+    return _States(pairs, set(rows), body, facts).shared()
 
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
@@ -207,59 +207,119 @@ def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     rows = {graph.inputs[port.inner] for port in ports.inputs if port.axis is not None}
     pairs = [(graph.inputs[to], graph.outputs[start]) for start, to in ports.back_edges]
     body = LoopBody(graph, _rows_given(graph, ports), adds_axis=False)
-    found = (
-        _states_in_shared_memory(pairs, body, rows, facts)
-        if rows
-        else _states_over_others(pairs, body, facts)
-    )
+    found = _States(pairs, rows, body, facts).shared()
     return sorted({ports.back_edges[place][0] for place in found})
 
 
-def _states_over_others(
-    pairs: Sequence[tuple[ir.Value, ir.Value]], body: LoopBody, facts: Facts
-) -> list[int]:
-    """Return the places of states that are calculated where states of other places were."""
-    states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
+class _States:
+    """What a loop carries from round to round, and where an engine may keep it.
 
-    def is_joined_with(end: ir.Value, others: set[ir.Value]) -> bool:
-        sources = _sources(end)
-        return not others.isdisjoint(_joined(sources, facts) - sources)
+    Args:
+        pairs: Each state with what the next round gets for it.
+        rows: What each round is given of what the loop goes through; none of a Loop of ONNX.
+        body: The body of the loop.
+        facts: What is known of the model.
+    """
 
-    return [
-        place
-        for place, (state, end) in enumerate(pairs)
-        if state in states
-        and (
-            _overwrites_state(end, states - {state}, body) or is_joined_with(end, states - {state})
-        )
-    ]
+    def __init__(
+        self,
+        pairs: Sequence[tuple[ir.Value, ir.Value]],
+        rows: set[ir.Value],
+        body: LoopBody,
+        facts: Facts,
+    ) -> None:
+        self._pairs, self._rows, self._body, self._facts = pairs, rows, body, facts
+        self._read = {state for state, _ in pairs if _is_known(state, facts) and state.uses()}
+        self._sources, self._before = cache(_sources), cache(_before_calculation)
 
+    def shared(self) -> list[int]:
+        """Return the places of the states that share a memory with rows, or with each other.
 
-def _states_in_shared_memory(
-    pairs: Sequence[tuple[ir.Value, ir.Value]],
-    body: LoopBody,
-    rows: set[ir.Value],
-    facts: Facts,
-) -> list[int]:
-    """Return the places of the states, each with what the next round gets, that share a memory."""
-    found, taken = list[int](), set[ir.Value]()
-    states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
-    for place, (state, end) in enumerate(pairs):
-        sources = _sources(end) - {state}
-        joined = _joined(sources, facts)
-        is_shared = sources & {*body.graph.inputs, *taken} or joined & (rows | states - {state})
-        is_over = state in states and (
-            _overwrites_row(end, rows, body) or _overwrites_state(end, states - {state}, body)
-        )
-        if is_shared or is_over or not sources.isdisjoint(body.alike):
-            found.append(place)
-        taken |= sources
-    return found
+        Without rows these are only states that are calculated where those of other places were.
+        """
+        return self._with_rows() if self._rows else self._over_others()
 
+    def _over_others(self) -> list[int]:
+        found = list[int]()
+        for place, (state, end) in enumerate(self._pairs):
+            sources, others = self._sources(end), self._read - {state}
+            if state in self._read and (
+                self._overwrites_state(end, others)
+                or not others.isdisjoint(self._joined(sources) - sources)
+            ):
+                found.append(place)
+        return found
 
-def _is_known_and_read(state: ir.Value, facts: Facts) -> bool:
-    """Return whether a body reads a state of a known shape."""
-    return _is_known(state, facts) and bool(state.uses())
+    def _with_rows(self) -> list[int]:
+        found, taken = list[int](), {*self._body.graph.inputs}
+        for place, (state, end) in enumerate(self._pairs):
+            sources, others = self._sources(end) - {state}, self._read - {state}
+            if (
+                not sources.isdisjoint(taken)
+                or not sources.isdisjoint(self._body.alike)
+                or not self._joined(sources).isdisjoint(self._rows | others)
+                or (state in self._read and self._overwrites_row(end))
+                or (state in self._read and self._overwrites_state(end, others))
+            ):
+                found.append(place)
+            taken |= sources
+        return found
+
+    def _overwrites_row(self, end: ir.Value) -> bool:
+        """Return whether what is carried is calculated by elements where a row was."""
+        if not (found := self._calculated_from(end, self._rows)):
+            return False
+        counts = [len(tensors_of(node)) for node in found]
+        is_read_on = bool(end.uses()) or [*self._body.graph.outputs].count(end) > 1
+        is_alone = operator_of(found[-1]) in NOT_FUSED | IN_PLACE
+        return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
+
+    def _overwrites_state(self, end: ir.Value, states: set[ir.Value]) -> bool:
+        """Return whether what is carried is calculated in the memory of one of some states."""
+        if not (found := self._calculated_from(end, states)):
+            return False
+        if is_in_a_view(found[-1], self._body, is_carried=True):
+            return True
+        if not is_in_place(found[-1]):
+            return False
+        between = (node.outputs[0] for node in found[1:] if not starts_softmax_or_norm(node))
+        return all(map(self._body.is_read_once, between))
+
+    def _calculated_from(self, end: ir.Value, starts: set[ir.Value]) -> list[ir.Node]:
+        """Return the nodes, the last first, that calculate from a value that is read only there."""
+        found, walked = list[ir.Node](), set[ir.Value]()
+        held: ir.Value | None = end
+        while held is not None and held not in starts:
+            if held in walked:
+                return []
+            walked.add(held)
+            held, made = self._before(held)
+            found += [] if made is None else [made]
+        return found if held is not None and self._body.is_read_once(held) else []
+
+    def _joined(self, held: Set[ir.Value]) -> set[ir.Value]:
+        """Return values, and what Concats put into them as it is, in the memory of what they make.
+
+        So it is where a node writes its result over the Concat.
+        """
+
+        def over(each: ir.Value) -> list[ir.Value]:
+            made = each.producer()
+            data = None if made is None else first_input(made)
+            if made is None or data is None or operator_of(made) not in IN_PLACE | ELEMENTWISE:
+                return []
+            sources = self._sources(data)
+            return [*(sources if operator_of(made) in IN_PLACE else filter(_is_joined, sources))]
+
+        wholes = {each for each in each_once(held, over) if each in held or _is_joined(each)}
+
+        def joined(each: ir.Value) -> set[ir.Value]:
+            made = each.producer()
+            is_kept = made is not None and is_joined_in_place(made, self._facts)
+            inputs = made.inputs if made is not None and is_kept else ()
+            return set[ir.Value]().union(*(self._sources(part, parts=False) for part in inputs))
+
+        return set(each_once(wholes, joined))
 
 
 def _is_known(held: ir.Value | None, facts: Facts) -> bool:
@@ -267,49 +327,21 @@ def _is_known(held: ir.Value | None, facts: Facts) -> bool:
     return shape is not None and are_known(shape)
 
 
-def _overwrites_row(end: ir.Value, rows: set[ir.Value], body: LoopBody) -> bool:
-    """Return whether what is carried is calculated by elements where a row was."""
-    if not (found := _calculated_from(end, rows, body)):
-        return False
-    counts = [len(tensors_of(node)) for node in found]
-    is_read_on = bool(end.uses()) or [*body.graph.outputs].count(end) > 1
-    is_alone = operator_of(found[-1]) in NOT_FUSED | IN_PLACE
-    return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
-
-
-def _overwrites_state(end: ir.Value, states: set[ir.Value], body: LoopBody) -> bool:
-    """Return whether what is carried is calculated in the memory of one of some states."""
-    if not (found := _calculated_from(end, states, body)):
-        return False
-    if is_in_a_view(found[-1], body, is_carried=True):
-        return True
-    if not is_in_place(found[-1]):
-        return False
-    between = (node.outputs[0] for node in found[1:] if not starts_softmax_or_norm(node))
-    return all(body.is_read_once(made) for made in between)
-
-
-def _calculated_from(end: ir.Value, starts: set[ir.Value], body: LoopBody) -> list[ir.Node]:
-    """Return the nodes, the last first, that calculate by elements from a value read only there.
+def _before_calculation(held: ir.Value) -> tuple[ir.Value | None, ir.Node | None]:
+    """Return what a value is calculated from by elements, and the node that does; None of others.
 
     A node of it alone is calculated with the node of several tensors that reads the result, in
-    other memory.
+    other memory. One that may pass a value on is left out.
     """
-    found, walked = list[ir.Node](), set[ir.Value]()
-    held: ir.Value | None = end
-    while held is not None and held not in starts:
-        made = held.producer()
-        if made is None or held is not made.outputs[0] or held in walked:
-            return []
-        walked.add(held)
-        passed = first_passed(made) or rejoined_by(made)
-        if passed is None:
-            if operator_of(made) not in MAY_OVERWRITE:
-                return []
-            found.append(made)
-            passed = next(filter(_is_not_fused, tensors_of(made)), first_input(made))
-        held = passed
-    return found if held is not None and body.is_read_once(held) else []
+    made = held.producer()
+    if made is None or held is not made.outputs[0]:
+        return None, None
+    passed = first_passed(made) or rejoined_by(made)
+    if passed is not None:
+        return passed, None
+    if operator_of(made) not in MAY_OVERWRITE:
+        return None, None
+    return next(filter(_is_not_fused, tensors_of(made)), first_input(made)), made
 
 
 def _is_not_fused(held: ir.Value) -> bool:
@@ -317,14 +349,14 @@ def _is_not_fused(held: ir.Value) -> bool:
     return made is not None and operator_of(made) in NOT_FUSED
 
 
-def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
+def _sources(held: ir.Value | None, *, parts: bool = True) -> frozenset[ir.Value]:
     """Return the values in whose memory an engine may keep one, if nodes between are left out.
 
     What a value is a part of is among them, but not without `parts`.
     """
     before = partial(_values_before, parts=parts)
     met = each_once([] if held is None else [held], before)
-    return {each for each in met if not before(each) and fixed_tensor_of(each) is None}
+    return frozenset(each for each in met if not before(each) and fixed_tensor_of(each) is None)
 
 
 def _values_before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
@@ -335,31 +367,6 @@ def _values_before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
     if made is None or not is_passed:
         return []
     return [*filter(None, (*passed_by(made), rejoined_by(made)))]
-
-
-def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
-    """Return values, and what Concats put into them as it is, in the memory of what they make.
-
-    So it is where a node writes its result over the Concat.
-    """
-
-    def over(each: ir.Value) -> list[ir.Value]:
-        made = each.producer()
-        data = None if made is None else first_input(made)
-        if made is None or data is None:
-            return []
-        over_joined = filter(_is_joined, _sources(data) if operator_of(made) in ELEMENTWISE else ())
-        return [*_sources(data)] if operator_of(made) in IN_PLACE else [*over_joined]
-
-    wholes = {each for each in each_once(held, over) if each in held or _is_joined(each)}
-
-    def joined(each: ir.Value) -> set[ir.Value]:
-        made = each.producer()
-        is_kept = made is not None and is_joined_in_place(made, facts)
-        inputs = made.inputs if made is not None and is_kept else ()
-        return set[ir.Value]().union(*(_sources(part, parts=False) for part in inputs))
-
-    return set(each_once(wholes, joined))
 
 
 def _is_joined(held: ir.Value) -> bool:
