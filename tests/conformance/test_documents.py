@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from tensorsplit.conformance.document import Document, merged
 from tests.conformance.documents import CHUNK, LOOP, small
@@ -64,6 +67,53 @@ def test_all_versions_of_the_suite_are_named_in_order() -> None:
     both = merged([newer, of_subject("tensorsplit")])
     assert both.suite["version"] == "0.1.0, 0.2.0, 0.3.0, 0.5.0, 0.8.0"
     assert merged([both, of_subject("onnxslim")]).suite["version"] == both.suite["version"]
+
+
+def test_of_many_versions_each_keeps_the_date_of_its_own_run() -> None:
+    dates = {"0.1.78": "2026-01-01", "0.1.79": "2026-02-02", "0.1.80": "2026-03-03"}
+    slim = of_subject("onnxslim")
+    (subject,) = slim.subjects
+    runs = [
+        replace(
+            slim,
+            subjects=(replace(subject, versions={**subject.versions, "onnxslim": version}),),
+            measured={**slim.measured, "date": date},
+        )
+        for version, date in dates.items()
+    ]
+    for chosen in ([merged(runs[:2]), runs[2]], [runs[2], merged(runs[:2])], runs):
+        found = merged(chosen).subjects
+        assert {each.version: each.date for each in found} == dates
+        assert {each.name for each in found} == {f"onnxslim {version}" for version in dates}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        {},
+        {"cases": [], "subjects": [], "results": []},
+        {"cases": [{}], "subjects": [], "results": [], "suite": {}, "measured": {}},
+        {"cases": 5, "subjects": [], "results": [], "suite": {}, "measured": {}},
+        {"cases": [], "subjects": [1], "results": [], "suite": {}, "measured": {}},
+        {"cases": [], "subjects": [], "results": [], "suite": {"seed": -1}, "measured": {}},
+        {"cases": [], "subjects": [], "results": [], "suite": {"seed": True}, "measured": {}},
+        {"cases": [], "subjects": [], "results": [], "suite": {"version": []}, "measured": {}},
+    ],
+)
+def test_anything_else_is_no_document(content: object) -> None:
+    with refused("TS703", "not a document of a conformance run"):
+        Document.from_json(content)
+
+
+@pytest.mark.parametrize("other", [{"case": "none"}, {"subject": "none"}, {"verdict": "none"}])
+def test_a_result_of_nothing_that_was_run_is_no_document(other: dict[str, str]) -> None:
+    content = json.loads(json.dumps(RUN.to_json()))
+    assert Document.from_json(content) == RUN
+    content["results"][0] |= other
+    with refused("TS703", "not a document of a conformance run"):
+        Document.from_json(content)
 
 
 def test_another_seed_is_refused() -> None:

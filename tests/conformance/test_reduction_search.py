@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.conformance import reducing
 from tensorsplit.conformance.reducing import Candidate, Failure, Reduced
@@ -248,3 +249,64 @@ def test_functions_stay_where_they_are_called_and_only_there(
         found = reduced(model, {"x": numbers(2)}, "onnx-reference").after
         assert kinds(found) == [kind]
         assert [function.name for function in found.model.functions] == left
+
+
+def outcome(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
+    return list(ReferenceEvaluator(model).run(None, feeds))
+
+
+BODY = """g (float[2] x, bool c) => (float[?] p, float[?] q) {
+    p, q = If(c) <then_branch = t () => (float[?] p1, float[?] q1) { THEN },
+        else_branch = e () => (float[2] p2, float[2] q2) { p2 = Neg(x) q2 = Neg(x) }> }"""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "gone", "left"),
+    [
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(a)", [1, 2], "p1 = Neg(x) q1 = Identity(p1)"),
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(a)", [1], "p1 = Neg(x) q1 = Exp(p1)"),
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(a)", [0], "p1 = Abs(x) q1 = Exp(x)"),
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(p1)", [0, 1], "q1 = Exp(x) p1 = Identity(x)"),
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(p1)", [1, 2], "p1 = Neg(x) q1 = Identity(p1)"),
+        ("a = Neg(x) p1 = Abs(a) q1 = Exp(p1)", [2], "a = Neg(x) p1 = Abs(a) q1 = Identity(p1)"),
+        ("p1, q1 = Split<num_outputs=2>(x)", [0], "p1 = Identity(x) q1 = Identity(x)"),
+        ("a = Constant<value_floats=[2.0]>() p1 = Neg(a) q1 = Exp(x)", [0], ""),
+        ("p1 = Constant<value_floats=[2.0]>() q1 = Exp(x)", [0], ""),
+        ("p1 = Constant<value_floats=[2.0]>() q1 = Exp(x)", [1], None),
+    ],
+)
+def test_what_a_node_read_first_takes_its_place(
+    nodes: str, gone: list[int], left: str | None
+) -> None:
+    """Whatever is named otherwise: the outputs are those of the nodes that are left."""
+    made = parse_model(HEAD + BODY.replace("THEN", nodes))
+    (node,) = made.graph.node
+    scope = next(each.g for each in node.attribute if each.name == "then_branch")
+    fits = reducing._leave_out(scope, gone)
+    if left == "":
+        assert not fits
+        return
+    assert fits
+    if left is None:
+        left = "p1 = Constant<value_floats=[2.0]>() q1 = Identity(x)"
+    onnx.checker.check_model(made)
+    wanted = parse_model(HEAD + BODY.replace("THEN", left))
+    body = next(each.g for each in wanted.graph.node[0].attribute if each.name == "then_branch")
+    assert sorted(each.op_type for each in scope.node) == sorted(each.op_type for each in body.node)
+    feeds = {"x": numbers(2), "c": np.array(True)}
+    for one, other in zip(outcome(made, feeds), outcome(wanted, feeds), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"), [("a", [0]), ("b", [0, 1]), ("d", [0, 2]), ("z", [0, 1, 2, 3]), ("x", [])]
+)
+def test_the_nodes_that_a_value_needs(name: str, needed: list[int]) -> None:
+    made = parse_model(
+        HEAD
+        + """g (float[2] x, bool c) => (float[2] z)
+        { a = Neg(x) b = Exp(a) d = If(c) <then_branch = t () => (float[2] p) { p = Abs(a) },
+        else_branch = e () => (float[2] q) { q = Neg(x) }> z = Add(b, d) w = Neg(z) }"""
+    )
+    nodes = list(made.graph.node)
+    assert reducing._ancestors(nodes, name) == [nodes[number] for number in needed]

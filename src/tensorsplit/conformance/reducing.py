@@ -324,9 +324,9 @@ def _leave_out(scope: onnx.GraphProto | onnx.FunctionProto, numbers: Collection[
             kept.append(onnx.helper.make_node("Identity", [source], [name]))
             continue
         maker.output[:] = [name if each == source else each for each in maker.output]
-        given.append(source)  # once
         for node in kept:
             _rename(node, {source: name})
+        instead.update((each, name) for each, other in instead.items() if other == source)
     del scope.node[:]
     scope.node.extend(kept)
     return True

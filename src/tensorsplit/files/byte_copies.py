@@ -275,7 +275,7 @@ def _member_blocks(
 ) -> Iterator[tuple[str, int, Bytes]]:
     """Yield the columns of each block of rows."""
     step = _rows_of_block(move, memory)
-    buffer = np.empty((min(step, move.rows), move.width), np.uint8)
+    buffer = np.zeros((min(step, move.rows), move.width), np.uint8)
 
     def read(number: int, data: Bytes) -> None:
         data[:] = _next_bytes(files[number], data.size, move.sources[number].path)

@@ -1,0 +1,404 @@
+"""What rules give to each new tensor, compared with slices and concatenations of NumPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.plan import offsets_of, sizes_of
+from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.formats import Division, StoredTensor
+from tensorsplit.files.rule_files import PatternRule, RuleSet
+from tensorsplit.files.rule_tables import RuleTables
+from tensorsplit.files.sharding import ShardRule
+from tensorsplit.files.tensor_names import fill
+from tensorsplit.files.tensor_rules import FollowRule, RenameRule, SplitRule, TensorRule
+
+Array = np.ndarray[Any, Any]
+ZERO = -1
+"""What stands for an element of padding, where others are numbered."""
+
+
+def tensor(length: int, name: str = "t") -> StoredTensor:
+    return StoredTensor(name, (2, length), "float", 8 * length)
+
+
+def numbers(division: Division) -> list[list[int]]:
+    """The numbers of the elements of each new tensor, and `ZERO` for each that is padding."""
+    plan = division.plan
+    assert plan is not None
+    held = np.full(sum(sizes_of(plan)), ZERO)
+    length = division.tensor.shape[1]
+    held[:length] = np.arange(length)
+    spans = list(zip(offsets_of(plan), sizes_of(plan), strict=True))
+    pieces = [
+        [held[a : a + n] for a, n in map(spans.__getitem__, o.parts)] for o in division.outputs
+    ]
+    return [np.concatenate(each).tolist() for each in pieces]
+
+
+class CutError(Exception):
+    """What was cut must not be."""
+
+
+def equal(whole: Array, count: int) -> list[Array]:
+    """Equal parts."""
+    if len(whole) % count:
+        raise CutError
+    return np.split(whole, count)
+
+
+def expected(rule: ShardRule, length: int) -> list[list[int]]:
+    """The elements of each rank: whole groups, or an equal share of each segment of one."""
+    groups = equal(np.arange(length), rule.groups)
+    fused = rule.segments or [length]
+    if any(each % rule.groups for each in fused):
+        raise CutError
+    pads = list(rule.pad_to or [1])
+    pads = pads * len(fused) if len(pads) == 1 else pads
+    segments = []
+    for group in groups:
+        ends = np.cumsum([each // rule.groups for each in fused])[:-1]
+        pieces = np.split(group, ends)
+        both = zip(pieces, pads, strict=True)
+        segments.append([np.pad(p, (0, -len(p) % pad), constant_values=ZERO) for p, pad in both])
+    if rule.groups % rule.ranks == 0:
+        few = rule.groups // rule.ranks
+        wholes = [np.concatenate(each) for each in segments]
+        return [
+            np.concatenate(wholes[rank * few : rank * few + few]).tolist()
+            for rank in range(rule.ranks)
+        ]
+    if rule.ranks % rule.groups or (rule.groups > 1 and rule.segments is None):
+        raise CutError
+    shares = rule.ranks // rule.groups
+    found = []
+    for rank in range(rule.ranks):
+        pieces = [equal(each, shares)[rank % shares] for each in segments[rank // shares]]
+        found.append(np.concatenate(pieces).tolist())
+    return found
+
+
+def result(rule: ShardRule, length: int) -> list[list[int]] | str:
+    try:
+        return numbers(rule.divide(tensor(length), ["t"]))
+    except SplitError:
+        return "refused"
+
+
+def outside(rule: ShardRule, length: int) -> list[list[int]] | str:
+    try:
+        return expected(rule, length)
+    except CutError:
+        return "refused"
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("groups", [1, 2, 3, 4])
+def test_a_rank_gets_whole_groups_or_a_share_of_each_segment_of_one(
+    groups: int, ranks: int, padded: bool
+) -> None:
+    random = np.random.default_rng([groups, ranks, padded])
+    fine = 0
+    for _ in range(60):
+        count = int(random.integers(1, 4))
+        unit = groups * (1 if padded else int(random.choice([1, ranks])))
+        segments = [int(each) * unit for each in random.integers(1, 5, count)]
+        pads = [int(each) for each in random.choice([1, 2, 3, 4, 6], random.choice([1, count]))]
+        is_fused = count > 1 or random.integers(2) == 0
+        rule = ShardRule(
+            1,
+            ranks,
+            segments if is_fused else None,
+            groups,
+            pad_to=pads if padded else None,
+        )
+        found = result(rule, sum(segments))
+        assert found == outside(rule, sum(segments)), rule
+        fine += found != "refused"
+    assert (fine > 0) is (ranks % groups == 0 or groups % ranks == 0)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+def test_ranks_of_which_several_have_the_same_head_lie_side_by_side(ranks: int) -> None:
+    for query, key, size, is_repeated in product((4, 8, 12), (1, 2, 3, 4), (1, 2), (False, True)):
+        if query % key:
+            continue
+        heads, lengths = [query, key], [query * size, key * size]
+        rule = ShardRule(1, ranks, None, heads=heads, replicate=[False, is_repeated])
+        parts: list[list[int]] | str = "refused"
+        fits = key % ranks == 0 or (is_repeated and ranks % key == 0)
+        if query % ranks == 0 and fits:
+            first, second = np.split(np.arange(sum(lengths)), [lengths[0]])
+            copies = max(ranks // key, 1) if is_repeated else 1
+            keys = [each for each in np.split(second, ranks // copies) for _ in range(copies)]
+            both = zip(np.split(first, ranks), keys, strict=True)
+            parts = [np.concatenate(each).tolist() for each in both]
+        assert result(rule, sum(lengths)) == parts, rule
+        if parts != "refused":
+            held = [len(each) for each in parts]
+            assert rule.whole_length(held) == sum(lengths)
+
+
+@pytest.mark.parametrize("lengths", [(3, 5), (2, 2, 4), (0, 8), (8,)])
+def test_lengths_that_differ_are_those_of_the_ranks(lengths: tuple[int, ...]) -> None:
+    whole, ends = np.arange(8), np.cumsum(lengths)[:-1]
+    rule = ShardRule(1, len(lengths), split=lengths)
+    assert result(rule, 8) == [each.tolist() for each in np.split(whole, ends)]
+    assert result(ShardRule(1, len(lengths) + 1, split=lengths), 8) == "refused"
+    for heads in (1, 2, 4, 8):
+        cut = any(each % (8 // heads) for each in lengths)
+        kept = result(ShardRule(1, len(lengths), split=lengths, heads=[heads]), 8)
+        assert (kept == "refused") is cut
+    for multiple in (1, 2, 3, 4):
+        cut = any(each % multiple for each in lengths)
+        kept = result(ShardRule(1, len(lengths), split=lengths, multiple_of=multiple), 8)
+        assert (kept == "refused") is cut
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(6,), (6, 6), (6, 12, 18), (12, 6)])
+def test_each_name_gets_its_part_of_every_group(sizes: tuple[int, ...], groups: int) -> None:
+    rule = SplitRule(SplitOperands(1, list(sizes)), groups=groups)
+    found = rule.divide(tensor(sum(sizes)), ["t"])
+    ends = np.cumsum([each // groups for each in sizes])[:-1]
+    pieces = [np.split(each, ends) for each in np.split(np.arange(sum(sizes)), groups)]
+    assert numbers(found) == [np.concatenate(each).tolist() for each in zip(*pieces, strict=True)]
+    assert [each.shape for each in found.outputs] == [(2, each) for each in sizes]
+    assert [each.name for each in found.outputs] == [f"t.{n}" for n in range(len(sizes))]
+
+
+def followed(leader: Division, packed: int, block: int) -> list[list[int]] | str:
+    """The blocks of each part of a tensor; `refused` if one has not all elements of a block."""
+    length = leader.tensor.shape[1]
+    of_block = [element * packed // block for element in range(length)]
+    found = []
+    for held in numbers(leader):
+        blocks = list(dict.fromkeys(of_block[element] for element in held))
+        if sorted(e for e in range(length) if of_block[e] in blocks) != sorted(held):
+            return "refused"
+        if [of_block[each] for each in held] != [
+            b for b in blocks for _ in range(of_block.count(b))
+        ]:
+            return "refused"
+        found.append(blocks)
+    return found
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("segments", [None, [8, 4, 4], [6, 6, 4], [2, 14], [12, 3, 1]])
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_what_follows_has_the_blocks_of_the_elements_that_a_rank_has(
+    ranks: int, segments: Sequence[int] | None, block: int
+) -> None:
+    if segments and any(each % ranks for each in segments):
+        return
+    leader = ShardRule(1, ranks, segments).divide(tensor(16), ["t"])
+    wanted = followed(leader, 1, block)
+    rule = FollowRule("t", 1, block)
+    try:
+        found: list[list[int]] | str = numbers(
+            rule.divide(tensor(-(-16 // block), "s"), [], leader)
+        )
+    except SplitError:
+        found = "refused"
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("length", "block", "packed", "blocks"), [(10, 4, 1, 3), (6, 4, 8, 12)])
+def test_as_many_blocks_as_the_elements_fill_or_begin(
+    length: int, block: int, packed: int, blocks: int
+) -> None:
+    leader = ShardRule(1, 1).divide(tensor(length), ["t"])
+    rule = FollowRule("t", 1, block, packed)
+    assert rule.length(leader) == blocks
+    for other in range(1, 20):
+        try:
+            rule.divide(tensor(other, "s"), [], leader)
+            fits = True
+        except SplitError:
+            fits = False
+        assert fits is (other == blocks)
+
+
+def test_a_tensor_that_gets_another_name_is_as_it_was() -> None:
+    (only,) = RenameRule("new.*").divide(tensor(3, "old"), ["x"]).outputs
+    assert (only.name, only.shape, only.parts, only.rank) == ("new.x", (2, 3), (), None)
+
+
+LETTERS = [*map("".join, (p for n in range(6) for p in product("ab", repeat=n)))]
+PATTERNS = ["*", "a*", "*a", "a*b", "*a*", "*a*b*", "a*a", "ab", "", "**", "*ab*a", "b*a*b"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_stars_stand_for_what_they_stand_for_in_regular_expressions(pattern: str) -> None:
+    compiled = re.compile("(.*)".join(map(re.escape, pattern.split("*"))))
+    rule = PatternRule(pattern, RenameRule(""))
+    for name in LETTERS:
+        found = compiled.fullmatch(name)
+        wanted = None if found is None else list(found.groups()) or [name]
+        assert rule.matched(name) == wanted
+        if found is not None and "*" in pattern:
+            assert fill(pattern, wanted or []) == name
+            assert fill(f"<{pattern}>", wanted or []) == f"<{name}>"
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "shard": {"axis": 1, "ranks": 2, "split": [2, 2], "segments": [4], "groups": 2, "heads": 2}
+    | {"replicate": True, "name": "x", "multiple_of": 2, "pad_to": 2, "pad_each_to": 2}
+    | {"pad_in": 2, "follow": "w", "block": 2, "packed": 2},
+    "split": {"axis": 1, "split": [2, 2], "num_outputs": 2, "chunk": 2, "opset": 18}
+    | {"operator": "onnx.Split-18", "names": ["a", "b"], "groups": 2, "multiple_of": 2}
+    | {"follow": "w", "block": 2, "packed": 2},
+}
+NEEDS = {
+    "shard": {name: {"axis"} for name in {*FIELDS["shard"]} - {"axis", "follow"}}
+    | {"block": {"follow", "axis"}, "packed": {"follow", "axis"}}
+    | {"pad_in": {"pad_to"}, "replicate": {"heads"}},
+    "split": {"block": {"follow", "axis"}, "packed": {"follow", "axis"}, "follow": {"names"}},
+}
+OWN = {"axis", "follow", "block", "packed"}
+WITHOUT = {
+    "shard": {
+        "follow": {*FIELDS["shard"]} - OWN,
+        "split": {"segments", "groups", "replicate", "pad_to", "pad_each_to"},
+        "replicate": {"segments", "groups"},
+        "pad_each_to": {"pad_to", "heads"},
+        "pad_in": {"groups"},
+    },
+    "split": {"follow": {*FIELDS["split"]} - OWN - {"names"}},
+}
+"""What docs/files-checkpoint.md says: which fields need others, and which go without which."""
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_fields_that_need_others_or_go_without_them(kind: str) -> None:
+    needs, without = NEEDS[kind], WITHOUT[kind]
+    names = list(FIELDS[kind])
+    for count in range(5):
+        for chosen in map(set, combinations(names, count)):
+            fits = all(needs.get(each, set()) <= chosen for each in chosen)
+            fits &= all(chosen.isdisjoint(without.get(each, ())) for each in chosen)
+            fits &= kind == "split" or not chosen.isdisjoint({"axis", "follow"})
+            table = {"tensors": "t", **{each: FIELDS[kind][each] for each in chosen}}
+            try:
+                msgspec.convert({kind: [table]}, RuleTables)
+                is_taken = True
+            except msgspec.ValidationError:
+                is_taken = False
+            assert is_taken is fits, chosen
+
+
+@pytest.mark.parametrize("count", range(1, 5))
+@pytest.mark.parametrize("name", ["heads", "replicate", "pad_to", "pad_each_to", "pad_in"])
+def test_lists_have_one_for_each_segment(name: str, count: int) -> None:
+    table: dict[str, Any] = {"tensors": "t", "axis": 1, "segments": [4, 4, 4]}
+    table |= {"heads": [4, 2, 2]} if name == "replicate" else {}
+    table |= {"pad_to": 2} if name == "pad_in" else {}
+    table[name] = [True if name == "replicate" else 2] * count
+    try:
+        msgspec.convert({"shard": [table]}, RuleTables)
+        is_taken = True
+    except msgspec.ValidationError:
+        is_taken = False
+    assert is_taken is (count == 3)
+
+
+def rules_of(*tables: dict[str, Any], ranks: int | None = None) -> RuleSet:
+    made = [
+        PatternRule(each.pop("tensors"), each.pop("rule"))
+        for each in ({**table} for table in tables)
+    ]
+    return RuleSet(made, ranks)
+
+
+HALVES = SplitRule(SplitOperands(1, num_outputs=2))
+
+
+def test_each_tensor_is_divided_by_the_rule_that_matches_it_in_its_order() -> None:
+    rules = rules_of(
+        {"tensors": "s", "rule": FollowRule("w", 1, 2, names=["s0", "s1"])},
+        {"tensors": "w", "rule": HALVES},
+        {"tensors": "none*", "rule": HALVES},
+        {"tensors": "old", "rule": RenameRule("new")},
+        {"tensors": "never", "rule": RenameRule("new")},
+    )
+    held = {name: tensor(n, name) for name, n in (("s", 4), ("b", 3), ("w", 8), ("old", 2))}
+    made, unmatched = rules.divide(held)
+    assert [each.tensor.name for each in made] == list(held)
+    names = [[output.name for output in each.outputs] for each in made]
+    assert names == [["s0", "s1"], ["b"], ["w.0", "w.1"], ["new"]]
+    assert [numbers(made[0]), numbers(made[2])] == [
+        [[0, 1], [2, 3]],
+        [[0, 1, 2, 3], [4, 5, 6, 7]],
+    ]
+    assert unmatched == ["none*", "never"]
+    made, unmatched = rules.divide(held, ["w"])
+    names = [[output.name for output in each.outputs] for each in made]
+    assert names == [["s"], ["b"], ["w.0", "w.1"], ["old"]]
+    assert unmatched == ["s", "none*", "old", "never"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ([("w", HALVES), ("*", HALVES)], "both match"),
+        ([("s", FollowRule("none", 1, names=["a", "b"])), ("w", HALVES)], "is not there"),
+        (
+            [(name, FollowRule(other, 1, names=["a", "b"])) for name, other in ("sw", "ws")],
+            "follows another one",
+        ),
+        ([("s", FollowRule("w", 1, names=["a", "b"])), ("w", RenameRule("v"))], "names for 1 part"),
+        ([("s", FollowRule("w", 1)), ("w", HALVES)], "no rule"),
+        ([("s", FollowRule("w", 1, names=["a"])), ("w", HALVES)], "1 name for 2 parts"),
+        ([("w", SplitRule(SplitOperands(1, num_outputs=2), ["a"]))], "1 name for 2 parts"),
+        ([("w", SplitRule(SplitOperands(1, [3, 5]), multiple_of=2))], "not a multiple"),
+        ([("w", SplitRule(SplitOperands(1, [2, 6]), groups=4))], "not a multiple"),
+    ],
+)
+def test_rules_that_do_not_fit_the_tensors(tables: list[tuple[str, TensorRule]], said: str) -> None:
+    held = {"w": tensor(8, "w"), "s": tensor(8, "s")}
+    with pytest.raises(SplitError, match=said):
+        rules_of(*({"tensors": name, "rule": rule} for name, rule in tables)).divide(held)
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_what_one_rank_has_of_a_padded_tensor_is_not_divided_among_ranks(ranks: int | None) -> None:
+    held = {"w": replace(tensor(8, "w"), unpadded=7)}
+    rule = HALVES if ranks is None else ShardRule(1, ranks)
+    rules = rules_of({"tensors": "w", "rule": rule}, ranks=ranks)
+    if ranks is None:
+        assert len(rules.divide(held)[0][0].outputs) == 2
+        return
+    with pytest.raises(SplitError, match="padded"):
+        rules.divide(held)
+
+
+@pytest.mark.parametrize("ranks", [None, -1, 0, 1, 65_536, 65_537])
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_ranks_are_from_1_to_65536_where_rules_divide_among_them(
+    ranks: int | None, is_sharded: bool
+) -> None:
+    table = {"tensors": "w", "rule": ShardRule(1, 2) if is_sharded else HALVES}
+    rules = rules_of(table, ranks=ranks)
+    fits = ranks in (1, 65_536) if is_sharded else ranks in (None, 0, -1)
+    if fits:
+        rules.check_ranks()
+    else:
+        with pytest.raises(SplitError, match=r"TS703.*ranks"):
+            rules.check_ranks()
+    assert rules.is_for_ranks is is_sharded
+    others = rules.for_ranks(3)
+    assert others.ranks == 3
+    assert [getattr(each.rule, "ranks", None) for each in others.rules] == [
+        3 if is_sharded else None
+    ]
