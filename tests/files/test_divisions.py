@@ -15,11 +15,11 @@ import pytest
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import offsets_of, sizes_of
 from tensorsplit.files.divisions import SplitOperands
-from tensorsplit.files.formats import Division, StoredTensor
+from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.files.rule_files import PatternRule, RuleSet
 from tensorsplit.files.rule_tables import RuleTables
 from tensorsplit.files.sharding import ShardRule
-from tensorsplit.files.tensor_names import fill
+from tensorsplit.files.tensor_names import check_file_names, check_names, fill
 from tensorsplit.files.tensor_rules import FollowRule, RenameRule, SplitRule, TensorRule
 
 Array = np.ndarray[Any, Any]
@@ -402,3 +402,152 @@ def test_ranks_are_from_1_to_65536_where_rules_divide_among_them(
     assert [getattr(each.rule, "ranks", None) for each in others.rules] == [
         3 if is_sharded else None
     ]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_heads_are_padded_as_wholes_and_by_the_same_share(size: int, ranks: int) -> None:
+    taken = 0
+    for query, key in product((2, 4, 6), repeat=2):
+        for pads in product((1, 2, 3, 4, 8, 12), repeat=2):
+            lengths = [query * size, key * size]
+            rule = ShardRule(1, ranks, heads=[query, key], pad_to=pads)
+            padded = [-(-length // pad) * pad for length, pad in zip(lengths, pads, strict=True)]
+            heads = [length // size for length in padded]
+            fits = not any(length % size for length in padded)
+            fits &= not any(count % ranks for count in heads)
+            fits &= heads[0] * key == heads[1] * query
+            found = result(rule, sum(lengths))
+            plain = ShardRule(1, ranks, lengths, pad_to=pads)
+            assert found == (outside(plain, sum(lengths)) if fits else "refused"), rule
+            taken += fits
+    assert taken
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("pad", [1, 2, 3, 4, 5])
+def test_stretches_are_padded_each_at_its_end(pad: int, count: int) -> None:
+    for length, ranks in product((8, 12), (1, 2, 4)):
+        rule = ShardRule(1, ranks, pad_to=[pad], pad_in=[count])
+        padded = [
+            np.pad(each, (0, -len(each) % pad), constant_values=ZERO)
+            for each in (np.split(np.arange(length), count) if length % count == 0 else [])
+        ]
+        whole = np.concatenate([np.arange(0), *padded])
+        fits = length % count == 0 and len(whole) % ranks == 0
+        wanted = [each.tolist() for each in np.split(whole, ranks)] if fits else "refused"
+        assert result(rule, length) == wanted
+
+
+@pytest.mark.parametrize("each", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_what_each_rank_gets_is_padded(ranks: int, each: int) -> None:
+    for length in range(1, 13):
+        rule = ShardRule(1, ranks, pad_each_to=[each])
+        share = -(-length // (ranks * each)) * each
+        whole = np.pad(np.arange(length), (0, ranks * share - length), constant_values=ZERO)
+        made = rule.divide(tensor(length), ["t"])
+        assert numbers(made) == whole.reshape(ranks, share).tolist()
+        assert {output.unpadded for output in made.outputs} == {length}
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (2, 4), (8, 2)])
+def test_what_follows_without_an_axis_is_of_the_shape_of_the_other_one(
+    shape: tuple[int, int],
+) -> None:
+    follower = StoredTensor("s", shape, "float", 64)
+    for rule in (RenameRule("v"), ShardRule(1, 2), ShardRule(0, 2)):
+        leader = rule.divide(tensor(8, "w"), ["w"])
+        if shape != (2, 8):
+            with pytest.raises(SplitError, match="TS719"):
+                FollowRule("w", None).divide(follower, [], leader)
+            continue
+        made = FollowRule("w", None).divide(follower, [], leader)
+        assert [(each.name, each.shape, each.parts, each.rank) for each in made.outputs] == [
+            ("s", each.shape, each.parts, each.rank) for each in leader.outputs
+        ]
+        assert (made.plan is None) is (leader.plan is None)
+
+
+@pytest.mark.parametrize("field", ["groups", "multiple_of", "block"])
+@pytest.mark.parametrize("number", [0, 1, 1 << 20, (1 << 20) + 1])
+def test_counts_are_from_1_to_1048576(field: str, number: int) -> None:
+    table = {"tensors": "t", "axis": 1, field: number}
+    table |= {"follow": "w", "names": ["a"]} if field == "block" else {}
+    try:
+        msgspec.convert({"split": [table]}, RuleTables)
+        is_taken = True
+    except msgspec.ValidationError:
+        is_taken = False
+    assert is_taken is (number in (1, 1 << 20))
+
+
+@pytest.mark.parametrize("name", ["*", "**", "*.*", "x"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_a_name_has_as_many_stars_as_the_pattern_or_none(name: str, count: int) -> None:
+    stars = name.count("*")
+    if stars in (0, count):
+        expected = name.replace("*", "{}").format(*"abc"[:count])
+        assert fill(name, "abc"[:count]) == expected
+    else:
+        with pytest.raises(SplitError, match=r"TS706.*leaves"):
+            fill(name, "abc"[:count])
+
+
+def change(*outputs: NewTensor) -> Recast:
+    whole = Division(tensor(4), None, outputs)
+    return Recast(whole, (), whole)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_fine"),
+    [
+        ([("a", None), ("b", None)], True),
+        ([("a", 0), ("a", 1)], True),
+        ([("a", 0), ("b", 0)], True),
+        ([("a", None), ("a", None)], False),
+        ([("a", 0), ("a", 0)], False),
+        ([("a", None), ("a", 0)], False),
+        ([("a", 0), ("a", None)], False),
+        ([("", None)], False),
+        ([("a\ud7ff\ue000", None)], True),
+        ([("a\ud800", None)], False),
+        ([("\udfff", None)], False),
+    ],
+)
+def test_two_tensors_of_one_rank_have_two_names(
+    names: list[tuple[str, int | None]], is_fine: bool
+) -> None:
+    made = [change(NewTensor(name, (2, 4), rank=rank)) for name, rank in names]
+    both = [change(*(NewTensor(name, (2, 4), rank=rank) for name, rank in names))]
+    for changes in (made, both):
+        if is_fine:
+            check_names(changes)
+        else:
+            with pytest.raises(SplitError, match="TS706"):
+                check_names(changes)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_fine"),
+    [
+        (["a", "b"], True),
+        (["a.b", "..."], True),
+        (["a", "a"], False),
+        ([""], False),
+        (["."], False),
+        ([".."], False),
+        (["a/b"], False),
+        (["a\\b"], False),
+        (["a" * 240], True),
+        (["a" * 241], False),
+        (["é" * 120], True),
+        (["é" * 121], False),
+    ],
+)
+def test_names_of_files(names: list[str], is_fine: bool) -> None:
+    if is_fine:
+        check_file_names(names)
+    else:
+        with pytest.raises(SplitError, match="TS706"):
+            check_file_names(names)
