@@ -14,7 +14,7 @@ import pytest
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import offsets_of, sizes_of
-from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.divisions import SplitOperands, located
 from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.files.rule_files import PatternRule, RuleSet
 from tensorsplit.files.rule_tables import RuleTables
@@ -551,3 +551,123 @@ def test_names_of_files(names: list[str], is_fine: bool) -> None:
     else:
         with pytest.raises(SplitError, match="TS706"):
             check_file_names(names)
+
+
+def placed(count: int, padded: int, stretches: int) -> list[int]:
+    """Where each head is in the padded whole, of stretches that are padded each at its end."""
+    few, many = count // stretches, padded // stretches
+    return [head // few * many + head % few for head in range(count)]
+
+
+@pytest.mark.parametrize(("query", "key"), [(4, 2), (4, 4), (6, 2), (6, 3), (2, 4), (8, 1)])
+def test_padded_heads_belong_to_each_other_as_before(query: int, key: int) -> None:
+    """A query head belongs to the key that lies at the same share of all keys."""
+    taken = 0
+    for pads in product((1, 2, 3, 4, 6, 8), repeat=2):
+        for stretches in product((1, 2, 3, 4), repeat=2):
+            heads = [query, key]
+            if any(each % count for each, count in zip(heads, stretches, strict=True)):
+                continue
+            rule = ShardRule(1, 1, heads=heads, pad_to=pads, pad_in=stretches)
+            found = result(rule, query + key)
+            both = list(zip(heads, pads, stretches, strict=True))
+            spans = [-(-each // count // pad) * pad * count for each, pad, count in both]
+            if found == "refused":
+                continue
+            places = [
+                placed(each, span, count)
+                for each, span, count in zip(heads, spans, stretches, strict=True)
+            ]
+            for head, place in enumerate(places[0]):
+                owner = places[1][head * key // query]
+                assert place * spans[1] // spans[0] == owner or query < key, rule
+            taken += 1
+    assert taken >= 4
+
+
+@pytest.mark.parametrize(
+    ("heads", "pads", "stretches", "is_taken"),
+    [
+        ([4, 2], [8, 4], [1, 1], True),  # twice as many of both
+        ([4, 2], [4, 2], [2, 2], True),
+        ([4, 2], [4, 4], [2, 1], False),
+        ([4, 2], [4, 2], [2, 1], True),  # the queries of each key, of which none is added
+        ([6, 2], [4, 2], [2, 1], True),
+        ([6, 2], [8, 2], [1, 1], False),
+        ([6, 3], [4, 1], [3, 1], True),
+        ([6, 3], [4, 1], [1, 1], False),
+        ([6, 3], [4, 1], [2, 1], False),
+        ([2, 4], [1, 3], [1, 2], True),
+        ([2, 4], [1, 6], [1, 1], False),
+        ([6, 2, 2], [4, 2, 2], [2, 1, 1], True),
+        ([6, 2, 2], [4, 2, 4], [2, 1, 1], False),
+        ([6, 2, 2], [8, 2, 2], [1, 1, 1], False),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3])
+def test_which_heads_are_padded(
+    heads: list[int], pads: list[int], stretches: list[int], is_taken: bool, size: int
+) -> None:
+    pad_to = [each * size for each in pads]
+    rule = ShardRule(1, 1, heads=heads, pad_to=pad_to, pad_in=stretches)
+    assert (result(rule, sum(heads) * size) != "refused") is is_taken
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("pad", [1, 2, 3, 4])
+def test_where_a_group_is_a_head_that_is_padded(pad: int, ranks: int) -> None:
+    """As of BLOOM: the query, the key and the value of a head are one group."""
+    for size in (1, 2, 3):
+        lengths = [4 * size] * 3
+        rule = ShardRule(1, ranks, lengths, 4, heads=[4] * 3, pad_to=[pad])
+        plain = ShardRule(1, ranks, lengths, 4, pad_to=[pad])
+        assert result(rule, 12 * size) == outside(plain, 12 * size) != "refused"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (ShardRule(1, 4, heads=[2]), "4 ranks would cut 2 heads$"),
+        (ShardRule(1, 3, heads=[4]), "3 ranks would cut 4 heads$"),
+        (ShardRule(1, 3, heads=[4], pad_to=[16]), "3 ranks would cut 8 heads; those of the pad"),
+        (ShardRule(1, 1, heads=[4], pad_in=[3], pad_to=[4]), "is not a multiple of 3$"),
+        (ShardRule(1, 1, heads=[2], pad_in=[4], pad_to=[4]), "4 stretches would cut 2 heads$"),
+        (ShardRule(1, 1, heads=[2], pad_to=[9]), "the padded length 9 would cut a head of 4$"),
+        (ShardRule(1, 1, heads=[1], pad_to=[12]), "the padded length 12 would cut a head of 8$"),
+        (ShardRule(1, 1, heads=[7, 1], pad_to=[1, 2]), "would not belong to each other as before"),
+    ],
+)
+def test_why_heads_are_cut(rule: ShardRule, said: str) -> None:
+    with pytest.raises(SplitError) as refused:
+        rule.divide(tensor(8), ["t"])
+    assert re.search(said, refused.value.problem)
+    for _ in range(2):  # and again, as of rules that call each other
+        with pytest.raises(SplitError), located("t"), located("t"):
+            raise refused.value
+        assert refused.value.problem.count("tensor t: ") == 1
+
+
+@pytest.mark.parametrize("name", ["pad_to", "pad_each_to", "heads", "pad_in", "replicate"])
+def test_one_number_is_for_all_segments_where_it_says_so(name: str) -> None:
+    table: dict[str, Any] = {"tensors": "t", "axis": 1, "segments": [4, 4, 4], name: 2}
+    table |= {"pad_to": 2} if name == "pad_in" else {}
+    table |= {"heads": [2, 2, 2], name: True} if name == "replicate" else {}
+    try:
+        msgspec.convert({"shard": [table]}, RuleTables)
+        is_taken = True
+    except msgspec.ValidationError:
+        is_taken = False
+    assert is_taken is (name in ("pad_to", "pad_each_to"))
+
+
+def test_a_rule_without_lengths_takes_those_of_the_parts() -> None:
+    plain = SplitRule(SplitOperands(1), ["a", "b"])
+    assert numbers(plain.for_parts([3, 5]).divide(tensor(8), [])) == [[0, 1, 2], [3, 4, 5, 6, 7]]
+    for operands in (
+        SplitOperands(1, [4, 4]),
+        SplitOperands(1, num_outputs=2),
+        SplitOperands(1, chunk=4),
+    ):
+        rule = SplitRule(operands, ["a", "b"])
+        made = rule.for_parts([3, 5]).divide(tensor(8), [])
+        assert numbers(made) == [[0, 1, 2, 3], [4, 5, 6, 7]]
