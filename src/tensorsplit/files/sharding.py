@@ -201,7 +201,8 @@ class ShardRule:
             lengths, spans, stretches, self.heads or (), strict=False
         ):
             (head,) = divided([segment * self.groups], heads, "heads")
-            if padded == length or heads == self.groups > 1:  # where a group is a head, that is padded
+            # where a group is a head, that is padded
+            if padded == length or heads == self.groups > 1:
                 found.append(heads)
                 continue
             if length % head:
