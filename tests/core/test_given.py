@@ -50,14 +50,14 @@ class Real(float):
         return -1.0
 
 
-class Items(list):  # type: ignore[type-arg]
+class Items(list):
     """A list whose iteration lies."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter("lies")
 
 
-class Pair(tuple):  # type: ignore[type-arg]
+class Pair(tuple):
     """A tuple whose iteration lies."""
 
     __slots__ = ()
