@@ -604,3 +604,90 @@ def test_extremes_of_integers_are_left_as_they_are(operator: str, opset: int, en
     extreme = (x.max if operator == "ReduceMax" else x.min)(axis=1, keepdims=True)
     got = ts.run(model, {"x": x}, engine=engine)["y"]
     np.testing.assert_array_equal(got, (np.rint(extreme / 50) + 7).astype(np.uint8), strict=True)
+
+
+SCALED: dict[str, tuple[str, bool]] = {
+    "by the first part": ("s, r = Split(k, l)", True),
+    "by the last part": ("r, s = Split(k, m)", True),
+    "by the first of a sequence": ("p = SplitToSequence(k, l) s = SequenceAt(p, i)", True),
+    "by a part without its axis": ("p, r = Split(k, l) s = Squeeze(p)", False),
+    "by what follows from a part": ("p, r = Split(k, l) s = Abs(p)", False),
+    "by all parts": ("s = Split<num_outputs = 1>(h)", False),
+    "by a list of parts": ("p, r = Split(k, l) s = Concat<axis = 0>(p, r)", False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [18, 21])
+@pytest.mark.parametrize("name", SCALED)
+def test_a_scale_that_is_one_of_several_parts_is_taken(name: str, opset: int, engine: Any) -> None:
+    """OpenVINO asks the node that makes the scale for the type of its one output."""
+    nodes, is_refused = SCALED[name]
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": {opset}]> g (uint8[N, 4] q, float[4] k, float[1] h)
+        => (float[A, B] y) <int64[2] l = {{1, 3}}, int64[2] m = {{3, 1}}, int64 i = {{0}}>
+        {{ {nodes} y = DequantizeLinear(q, s) }}"""
+    )
+    found = [
+        each.severity
+        for each in ts.check(model, target="openvino")
+        if "exactly one output" in each.message
+    ]
+    assert found == ["error"] * is_refused
+    q = np.random.default_rng(5).integers(1, 99, (3, 4)).astype(np.uint8)
+    k = np.array([0.5, 0.25, 0.125, 0.0625], np.float32)
+    scale = {"by the last part": k[3:], "by a list of parts": k}.get(name, k[:1])
+    feeds = {"q": q, "k": k, "h": k[:1]}
+    lowered = lowered_for("openvino", model)
+    got = ts.run(lowered, feeds, engine=engine)["y"]
+    np.testing.assert_array_equal(got, q * scale, strict=True)
+    if engine == "openvino" and is_refused:
+        with pytest.raises(SplitError, match="DequantizeLinear"):
+            ts.run(model, feeds, engine=engine)
+
+
+IN_PARTS: dict[str, tuple[str, str]] = {
+    "in the first part": ("k, r = Split(a, l)", "error"),
+    "in the last part": ("r, k = Split(a, m)", "error"),
+    "two in a part": ("k, r = Split(a, m)", "error"),
+    "in the first of a sequence": ("p = SplitToSequence(a, l) k = SequenceAt(p, i)", "error"),
+    "in all parts": ("k = Split<num_outputs = 1>(a)", ""),
+    "after an Identity": ("p, r = Split(a, l) k = Identity(p)", ""),
+    "none in a part": ("k, r = Split(a, n)", ""),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean", "ReduceMax"])
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_axes_that_are_one_of_several_parts_are_taken(
+    name: str, operator: str, engine: Any
+) -> None:
+    """OpenVINO asks the node that makes the axes for its one output."""
+    nodes, said = IN_PARTS[name]
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (float[A, B, C, D] x, int64[3] a)
+        => (float[E, F, G, H] y) <int64[2] l = {{1, 2}}, int64[2] m = {{2, 1}},
+        int64[2] n = {{0, 3}}, int64 i = {{0}}> {{ {nodes}
+        y = {operator}<noop_with_empty_axes = {int(name == "none in a part")}>(x, k) }}"""
+    )
+    if name == "none in a part" and operator == "ReduceLogSumExp":
+        return  # what that is differs between versions of the text
+    found = [
+        each for each in ts.check(model, target="openvino") if "Default output" in each.message
+    ]
+    assert [each.severity for each in found] == [said] * bool(said)
+    x = np.random.default_rng(5).uniform(0.5, 2, (2, 3, 4, 5)).astype(np.float32)
+    feeds = {"x": x, "a": np.array([1, 0, 3])}
+    axes = {"in the last part": (3,), "two in a part": (0, 1), "in all parts": (0, 1, 3)}
+    along = () if name == "none in a part" else axes.get(name, (1,))
+    wanted = {
+        "ReduceSum": x.sum(axis=along, keepdims=True),
+        "ReduceMax": x.max(axis=along, keepdims=True),
+        "ReduceMean": x.mean(axis=along, keepdims=True),
+    }[operator]
+    got = ts.run(lowered_for("openvino", model), feeds, engine=engine)["y"]
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, strict=True)
+    if engine == "openvino" and said:
+        with pytest.raises(SplitError, match=operator):
+            ts.run(model, feeds, engine=engine)

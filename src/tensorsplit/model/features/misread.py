@@ -33,10 +33,12 @@ from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
+from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import are_twins
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
@@ -504,6 +506,38 @@ _JOINED_TO_PRODUCTS = frozenset({"Add", "Div", "Mul", "PRelu", "Sub"})
 """What OpenVINO calculates together with the product before it."""
 
 
+_SCALE_OR_AXES = 1
+"""The input of a DequantizeLinear that holds its scale, and that of a reduction with its axes."""
+
+
+def _is_scaled_by_part(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the one scale is one of several parts, or one of a sequence of several."""
+    scale = ref.input(_SCALE_OR_AXES)
+    return seen.tensor(scale).shape == (1,) and _is_one_of_parts(scale, seen)
+
+
+def _has_axes_in_part(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether axes, of a known number, are one of several parts; none may be."""
+    axes = ref.input(_SCALE_OR_AXES)
+    shape = seen.tensor(axes).shape
+    return (
+        shape is not None and are_known(shape) and 0 not in shape and _is_one_of_parts(axes, seen)
+    )
+
+
+def _is_one_of_parts(held: ir.Value | None, seen: Facts) -> bool:
+    made = None if held is None else held.producer()
+    if made is None:
+        return False
+    if is_onnx_split(made):
+        return len(made.outputs) > 1
+    taken = first_input(made) if operator_of(made) == "SequenceAt" else None
+    source, fact = None if taken is None else taken.producer(), seen.of(taken)
+    if source is None or not is_onnx_split(source):
+        return False
+    return isinstance(fact, SequenceFact) and is_known(fact.count) and fact.count > 1
+
+
 def _has_open_columns(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a product of open width meets a list of numbers, one for each column.
 
@@ -566,6 +600,8 @@ _CHOICE_TESTS: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_c
 
 _PULLED_TEST: tuple[tuple[str, _Holds], ...] = (("pulled_axes", _mistakes_pulled_axes),)
 
+_AXES_TEST: tuple[tuple[str, _Holds], ...] = (("one_of_parts", _has_axes_in_part),)
+
 _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_TESTS_OF_BOTH,
@@ -581,6 +617,7 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "ConvTranspose": (("open_same", _pads_open_data),),
         **OF_TRANSFORMS,
+        "DequantizeLinear": (("one_of_parts", _is_scaled_by_part),),
         "Dropout": (
             ("training_mode", is_in_training),
             ("drops_given", _drops_given),
@@ -620,9 +657,11 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         "Gather": (("ignored_list", _ignores_list),),
-        **dict.fromkeys(_PULLED, _PULLED_TEST),
+        **dict.fromkeys(REDUCTIONS, _AXES_TEST),
+        **dict.fromkeys(_PULLED, (*_AXES_TEST, *_PULLED_TEST)),
         **dict.fromkeys(
-            ("ReduceMax", "ReduceMin"), (*_PULLED_TEST, ("compared_extreme", _is_compared))
+            ("ReduceMax", "ReduceMin"),
+            (*_AXES_TEST, *_PULLED_TEST, ("compared_extreme", _is_compared)),
         ),
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),

@@ -210,6 +210,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",
         "later_part_to_bool": "is a Cast to bool of a part of a Split into equal parts, or of what"
         " a MaxPool, Unique, GRU or RNN gives, not of the first",
+        "one_of_parts": "takes its axes, or its one scale, from one of several parts",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",
         "given_back_in_bfloat16": "is a DequantizeLinear to bfloat16 of what a QuantizeLinear"

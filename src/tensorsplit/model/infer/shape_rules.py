@@ -426,10 +426,17 @@ def _squeeze(node: Node) -> Shape:
 
 
 def _unsqueeze(node: Node) -> Shape:
-    """Return the shape of a number with more axes, which are of length 1 wherever they are."""
-    if node.shape(0):
-        raise NotKnownError
-    return (1,) * len(node.operand("axes", 1, 13))
+    """Return the shape of a number with more axes, which are of length 1 wherever they are.
+
+    Of other data, of which the axes are known only at run time, the rank is known by their number.
+    """
+    shape = node.shape(0)
+    if not shape:
+        return (1,) * len(node.operand("axes", 1, 13))
+    match node.tensor(1).shape:
+        case (int(count),):
+            return (None,) * (len(shape) + count)
+    raise NotKnownError
 
 
 def _reduced(node: Node) -> Shape:

@@ -19,6 +19,7 @@ from tensorsplit.model.features.ranks import (
     unseen_operands,
 )
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 from tensorsplit.model.lower.state import ChangeAfterSplits, InsertionPoint, Lowering, NodeChange
 from tensorsplit.model.profiles import Limitation
 
@@ -105,6 +106,14 @@ def _spread_slope(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with slopes of as many axes as the data", entry)
 
 
+def _pass_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Read axes or a scale through an Identity, where the target takes none of several outputs."""
+    held = ref.input(1)
+    assert held is not None  # noqa: S101 - see the feature
+    change_inputs(ref.node, {1: InsertionPoint.before(lowering, ref).passed_on(held)})
+    lowering.changed(ref, "the same, with an Identity before its second input", entry)
+
+
 def _show(lowering: Lowering, ref: NodeRef, place: int, lengths: Sequence[int]) -> None:
     """Put a Reshape to lengths, of which 0 takes that of the data, before an operand."""
     held = ref.input(place)
@@ -134,6 +143,7 @@ CHANGES_AFTER_SPLITS: Mapping[str, ChangeAfterSplits] = MappingProxyType(
         "along_third": (("QuantizeLinear",), _quantize_second),
         "uncounted_scales": (("QuantizeLinear",), _show_scales),
         "uncounted_sizes": (("Resize",), _show_sizes),
+        "one_of_parts": (("DequantizeLinear", *REDUCTIONS), _pass_on),
     }
 )
 """How they are written after splits are, and their operators, by what the target can't do."""
