@@ -101,7 +101,7 @@ def are_disjoint(written: Iterable[tuple[int, int]], read: Iterable[tuple[int, i
 
 
 def _is_array(value: object) -> TypeGuard[Array]:
-    """Return whether a value is an array, and does not only say so, as a proxy does."""
+    """Return whether a value is an array, and does not only claim to be one, as a proxy does."""
     return issubclass(type(value), np.ndarray)
 
 

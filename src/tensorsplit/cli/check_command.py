@@ -184,7 +184,7 @@ def check(
 def _formatted(
     reports: Mapping[str, CheckReport], targets: Sequence[str], style: str, *, quiet: bool
 ) -> str:
-    """Return the reports of models as a format says, in which only text leaves out a summary."""
+    """Return the reports of models in a format; only text leaves out a summary."""
     from tensorsplit.model.check import findings as reported
 
     if style == "json":

@@ -42,7 +42,7 @@ OF_CLICK: tuple[str | tuple[str, str], ...] = (
     ("Option {name!r} requires an argument.", "Option {name!r} requires {nargs} arguments."),
     ("Did you mean {possibility}?", "(Did you mean one of: {possibilities}?)"),
 )
-"""What click says of wrong usage; of texts in two forms, the second is for several things."""
+"""Click's messages for wrong usage; of texts in two forms, the second is for several things."""
 
 
 def tr(text: str, /, **values: object) -> str:

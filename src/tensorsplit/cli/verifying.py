@@ -70,7 +70,7 @@ def limit_options(command: Callable[..., int]) -> Callable[..., int]:
 def verifies(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Add the options of a command that can verify its result, passed on as `verification`.
 
-    It is None where nothing is to be verified. `text` says what ``--verify`` does.
+    It is None where nothing is to be verified. `text` describes what ``--verify`` does.
     """
 
     def add(command: Callable[..., int]) -> Callable[..., int]:

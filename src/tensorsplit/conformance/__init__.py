@@ -1,6 +1,6 @@
 """Conformance: what every engine really does with a split, measured case by case.
 
-`cases` says what the standards ask, with expectations that nothing of the rest of the package
+`cases` states what the standards ask, with expectations that nothing of the rest of the package
 computes; `subjects` holds one adapter for each engine and tool; `runner` puts the two together, in
 processes that may die; `report` shows what came of it.
 """

@@ -61,7 +61,7 @@ class CaseInfo:
     element_type: str  # of the data, in ONNX's words
     shape_class: str  # one of `SHAPE_CLASSES`: what the model declares of the data's shape
     rank: int  # of the data
-    spelling: str  # one of `FORMS`: how the model says the lengths, or how many parts there are
+    spelling: str  # one of `FORMS`: how the model gives the lengths, or the number of parts
     place: str  # one of `PLACES`: where the split node is; inside two, the outer one
     use: str  # one of `USES`: what is done with a sequence; empty for operators without one
     rule: str  # what the standard says, in our words, and where it says so
@@ -74,7 +74,7 @@ class CaseInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(CaseInfo):
-    """One thing that the standard says, and what makes a model to see whether an engine does it."""
+    """One requirement of the standard, and what makes a model to test it with."""
 
     recipe: Callable[[np.random.Generator], Built] = field(repr=False, compare=False)
 

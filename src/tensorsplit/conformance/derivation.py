@@ -215,12 +215,12 @@ def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
 
 
 def _is_of_values(condition: Condition) -> bool:
-    """Return whether a feature says what is known only at run time, of a version if it has any."""
+    """Return whether a feature is about what only a run knows, of a version if it has any."""
     if condition.feature == _POSITION_FEATURE:
         return condition.operator != ""
     return condition.feature in _RUNTIME and "." in condition.operator
 
 
 def _is_of_open_axis(condition: Condition) -> bool:
-    """Return whether a feature says that it is the axis whose length may not fit."""
+    """Return whether a feature is about an axis whose length may not fit."""
     return condition.feature in _OPEN_AXIS_FEATURES and "." in condition.operator

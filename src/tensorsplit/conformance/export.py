@@ -32,7 +32,7 @@ def export(
     for those that are to be refused and so have no outputs, ``ir/test_*`` for OpenVINO IR. In it
     are ``model.onnx`` (or ``model.xml`` and ``model.bin``), ``test_data_set_0/input_0.pb``,
     ``output_0.pb`` and so on, a ``SequenceProto`` where it is a sequence, and a ``data.json`` that
-    asks for exact equality. ``manifest.json`` says which folder holds which case and what is
+    asks for exact equality. ``manifest.json`` lists which folder holds which case and what is
     expected of it.
 
     `outputs` says whether it may replace cases that are there, and `progress` is called after each

@@ -2,7 +2,7 @@
 
 A run is compared with this file. A deviation that is not in it is new, and fails the run. One that
 is in it, for the version that ran, and does not occur is fixed if it was seen in an older version
-only; else it is stale: the entry says too much.
+only; else it is stale: the entry covers too much.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The smallest model that still shows what an engine gets wrong: delta debugging, in processes.
 
 A candidate has some of the model's nodes. What the others calculated becomes an input, fed with
-what our own engine calculates; and our own engine says what has to come out.
+what our own engine calculates; and our own engine gives what has to come out.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
 
 
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
-    """Yield the model: as onnx's own text where that says all of it."""
+    """Yield the model: as onnx's own text where that holds all of it."""
     weights = f'base64.b64decode("{base64.b64encode(built.weights).decode()}")'
     if case.model_format != "onnx":
         yield f"MODEL = b'''{built.model.decode()}'''"

@@ -195,7 +195,7 @@ def dimension(data: object, axis: Number) -> Formula:
 
 
 def count_in(numbers: Numbers) -> int:
-    """Return the only number of a list, which says how many parts there are: it is known."""
+    """Return the only number of a list, the number of parts: it is known."""
     count = only(numbers)
     if is_known(count):
         return count

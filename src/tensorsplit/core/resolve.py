@@ -69,8 +69,8 @@ class Intent:
 def bind(operator: Operator, operands: Operands, outputs: int | None = None) -> Intent:
     """Check the operands of an operator version and pick the length rule (TS102 to TS107, TS305).
 
-    What is returned holds for any shape of the data. ``outputs`` says how many outputs the node
-    has; None where there is no node.
+    What is returned holds for any shape of the data. ``outputs`` is the number of outputs of
+    the node; None where there is no node.
     """
     try:
         return _bind(operator, operands, outputs)

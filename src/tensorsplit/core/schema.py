@@ -1,7 +1,7 @@
 """The vocabulary of an operator record: a standard's page, as data.
 
 The first half of a record repeats the page (attributes, inputs, outputs, type constraints); the
-second half says which operand holds the axis, where the lengths come from and by which rule.
+second half gives the operand that holds the axis, where the lengths come from and by which rule.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TypeConstraint:
             ``TensorProto`` names in lower case).
         any: Whether the page allows any type the vendor supports; `types` then lists them, and
             nothing is refused for its type.
-        description: What the page says of it, paraphrased.
+        description: Its description on the page, paraphrased.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Operator:
         since_version: The opset that introduced this version; 0 for a dialect.
         domain: The domain (ONNX) or opset (OpenVINO) it belongs to; ``""`` is ONNX's own.
         source: The page of the standard.
-        summary: What the version says, paraphrased.
+        summary: The text of the version, paraphrased.
         support_level: ``common`` or ``experimental``, as ONNX classes it.
         category: What OpenVINO's page calls its category; empty for ONNX.
         is_function: Whether the standard defines it by other operators.
@@ -120,7 +120,7 @@ class Operator:
         axis: The operand that holds the axis.
         axis_default: The axis when none is given; None if one must be.
         axis_ranks: The ranks an axis may have; rank 1 means shape [1].
-        negative_axis: Whether the page says that a negative axis counts from the back.
+        negative_axis: Whether, by its page, a negative axis counts from the back.
         lengths: The operands that may give the lengths; at most one is given.
         absent: The rule when none of them is given; None if one must be.
         keepdims: The attribute that decides whether the axis stays when `absent` is used.

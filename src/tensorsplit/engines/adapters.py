@@ -1,4 +1,4 @@
-"""The adapters: how a model is run in each engine, as the engine's own documentation says.
+"""The adapters: how a model is run in each engine, as in the engine's own documentation.
 
 They import their engine when they are called, which is in a process that may die. The conformance
 suite runs the same functions, and prints them as scripts, so they use little of this package.
@@ -165,7 +165,7 @@ def read_openvino(core: openvino.Core, model: str | bytes, weights: bytes) -> op
 
     From bytes OpenVINO makes other nodes of some models, and runs what it refuses from a file. An
     IR of version 10 is read as one of version 11: of version 10, it makes inputs and outputs f32 or
-    i32 where the file says another type, and refuses an input that is an output (all measured on
+    i32 where the file has another type, and refuses an input that is an output (all measured on
     2026.4.1).
     """
     text = _of_version_11(model)

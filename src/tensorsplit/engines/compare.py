@@ -220,7 +220,7 @@ def _judge(
 ) -> tuple[Array, str]:
     """Judge each pair of elements that differ: whether it is allowed, and by what, in words.
 
-    They are flat; the whole of what is expected says which size is usual.
+    They are flat; the whole of what is expected gives the usual size.
     """
     none = np.zeros(expected.size, np.bool_)
     if tolerance is None or expected.dtype.kind in _TEXT:

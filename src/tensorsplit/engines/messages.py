@@ -74,8 +74,8 @@ _PER_CHARACTER = 64
 """How many bytes of memory a character of JSON may take: three make an empty list, twice."""
 
 
-class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
-    """An engine says that it has no such element type, operator or opset at all."""
+class Unsupported(Exception):  # noqa: N818 - not an error: the engine names what it does not do
+    """Raised where an engine has no such element type, operator or opset at all."""
 
 
 class TooLarge(Exception):  # noqa: N818 - a property of a message
@@ -314,7 +314,7 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 
 def _short(error: BaseException) -> str:
-    """Return the start of an engine's message, never empty, without what says nothing to a user.
+    """Return the start of an engine's message, never empty, without what is of no use to a user.
 
     That is addresses, which change, and places in the engine's source that only pass the error on.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -95,27 +95,25 @@ class OutsideModel:
         if self._model.openvino is not None:
             return bool(facts.undecided)
         known: dict[str, object] = {}
-        is_undecided = False
+        is_undecided, tries = False, iter(range(_MOST_EVALUATIONS))
         for whole in (False, True):
             needed = values_needed(facts, whole=whole)
             if not needed:
                 break
             is_undecided = True
-            known |= self._evaluated(feeds, needed)
+            known |= self._evaluated(feeds, needed, tries)
             facts = self.validator.check(feeds, known)
         return is_undecided
 
     def _evaluated(
-        self, feeds: Mapping[str, object], needed: Sequence[ir.Value]
+        self, feeds: Mapping[str, object], needed: Sequence[ir.Value], tries: Iterator[int]
     ) -> dict[str, object]:
         """Return the values by name, but for those that the evaluator refuses to calculate.
 
-        Where it refuses some of many, the halves are tried, and their halves, up to a limit.
+        Where it refuses some of many, the halves are tried, and their halves, while tries are left.
         """
         known, waiting = dict[str, object](), deque([needed])
-        for _ in range(_MOST_EVALUATIONS):
-            if not waiting:
-                break
+        while waiting and next(tries, None) is not None:
             part = waiting.popleft()
             try:
                 known |= evaluate(self._block, feeds, part)

@@ -135,7 +135,7 @@ def merge(
         names: The names of the parts in their order, in which ``*`` stands for that of the tensor;
             by default they are numbered.
         rules: The rules by which the tensors were split, in place of `axis` and `names`.
-        ranks: The number of ranks; by default as the rules say, or all ranks that are found.
+        ranks: The number of ranks; by default as in the rules, or all ranks that are found.
         max_shard_size: As in `split`, and so are `memory`, `workers`, `scheduler`, `verify` and
             `overwrite`.
         memory: See `split`.

@@ -141,7 +141,7 @@ def division_of(
 
 
 def with_unpadded(division: Division, length: int) -> Division:
-    """Return a division whose parts say how long the whole was before it was padded."""
+    """Return a division whose parts record how long the whole was before it was padded."""
     outputs = (replace(each, unpadded=length) for each in division.outputs)
     return replace(division, outputs=tuple(outputs))
 

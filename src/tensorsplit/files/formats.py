@@ -42,8 +42,8 @@ class StoredTensor:
         rank: The rank whose file it is in; None where there are no ranks, or it is for all.
         unpadded: How long the whole that it is a part of was, on the split axis, before it was
             padded; None where it was not.
-        layout: Which elements of the whole it has, as a rank's file says it; empty where that does
-            not say it.
+        layout: Which elements of the whole it has, as in a rank's file; empty where that does not
+            have it.
     """
 
     name: str

@@ -114,7 +114,7 @@ def gather(
     Args:
         rules: The rules by which they were split; without lengths, these are as they are found.
         tensors: The parts, and what no rule names.
-        default: What a whole is called where the names of its parts don't say it.
+        default: The name of a whole where the names of its parts don't tell it.
 
     Raises:
         SplitError: TS713 for parts that are missing, or not what the rule makes of the whole; TS703

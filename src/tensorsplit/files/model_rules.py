@@ -2,7 +2,7 @@
 
 Where a rule wants a number, it may name a key of the model's configuration, or several of which the
 first that is there counts: ``"num_key_value_heads or num_attention_heads"``. The table ``[config]``
-says which values a key may have.
+lists the values that a key may have.
 """
 
 from __future__ import annotations

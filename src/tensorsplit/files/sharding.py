@@ -138,9 +138,9 @@ class ShardRule:
     def _in_pieces(
         self, tensor: StoredTensor
     ) -> tuple[SplitPlan, list[list[int]], list[tuple[int, int]]]:
-        """Plan equal shares of each segment, and say which of these each rank gets.
+        """Plan equal shares of each segment, and which of these each rank gets.
 
-        Also says how long each stretch of each segment is, without padding and with it.
+        Returns also how long each stretch of each segment is, without padding and with it.
         """
         plan = self._fused(tensor)
         lengths = divided(sizes_of(plan), self.groups, "groups")  # of a group

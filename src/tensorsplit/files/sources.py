@@ -113,7 +113,7 @@ def values_in(text: bytes) -> int:
 class _ArchiveFile:
     """A file in which a `ZipFile` finds its directory, of which no more than so much is read.
 
-    Python reads all of it at once, and the file says how long it is.
+    Python reads all of it at once, and the file tells how long it is.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -1,10 +1,10 @@
 """Random inputs that fit a model: shapes and small values with which it runs.
 
 A proposal gives a number to each open dimension and each element of an input of whole numbers, and
-the analysis says which nodes refuse them. Each number is changed once to see what of the gravest
+the analysis tells which nodes refuse them. Each number is changed once to see what of the gravest
 refusal depends on it. It is then set to what the refusal wants, `SplitError.wants`; operators other
-than splits do not say what they want, and get numbers that one of their others is. Of the changes
-that would do, the one is taken that breaks least else.
+than splits do not report what they want, and get numbers that one of their others is. Of the
+changes that would do, the one is taken that breaks least else.
 
 Numbers, not names: an analysis of a whole model with numbers takes no longer than a few
 evaluations of expressions of names.

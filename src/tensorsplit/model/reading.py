@@ -223,7 +223,7 @@ class OnnxModel:
             return write_message(self.model, self.original)
         except SplitError:
             raise
-        except Exception as error:  # as `_can_be_written` says
+        except Exception as error:  # see `_can_be_written`
             problem = "the graph can't be written"
             if self._can_be_written():
                 raise own_fault(problem, error).located(node="graph") from error

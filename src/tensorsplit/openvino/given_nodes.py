@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether its operands say how many parts there are."""
+        """Whether its operands give the number of parts."""
         if self.lengths is None:
             ways = {entry.operand for entry in self.operator.lengths}
             return any(name in ways for name, _ in self.operands)

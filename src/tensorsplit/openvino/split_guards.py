@@ -108,7 +108,7 @@ def stopped_at(message: str) -> str | None:
 
 @contextmanager
 def _named(layer: openvino.Node, place: str) -> Iterator[str]:
-    """Name a split layer; a refusal of it says that name."""
+    """Name a split layer; a refusal of it shows that name."""
     called = f"{place}{path(layer)}"
     try:
         yield called

@@ -1,6 +1,6 @@
 """Pages and pictures for readers.
 
-What the page of an operator version says is data first (`Page`), derived from its record, then
+The page of an operator version is data first (`Page`), derived from its record, then
 Markdown or JSON. Pictures of a split are drawn in a terminal or as SVG, from a plan.
 """
 

@@ -111,7 +111,7 @@ class Types:
 class LengthSource:
     """A case, such as "attribute `split` is given", and the rule that holds then.
 
-    In words, and as the length of part i, where a formula says it.
+    In words, and as the length of part i, where a formula gives it.
     """
 
     given: str

@@ -111,7 +111,7 @@ def _heading(drawn: Drawn) -> str:
 
 
 def _description(figures: Sequence[tuple[str, Drawn]]) -> Iterator[str]:
-    """Describe the pictures for screen readers; of a single one, the title already says it."""
+    """Describe the pictures for screen readers; of a single one, the title already does."""
     for caption, plan in figures[:_MOST_DESCRIBED]:
         if len(figures) > 1:
             yield f"{caption}: {_heading(plan)}."
@@ -134,7 +134,7 @@ def _figure(caption: str, plan: Drawn) -> tuple[list[str], int]:
     line = _heading(plan)
     if caption != plan.operator:
         line = f"{plan.operator}: {line}"
-    if len(caption) > _LONGEST_CAPTION:  # the end of a path says more than its start
+    if len(caption) > _LONGEST_CAPTION:  # the end of a path matters more than its start
         caption = ELLIPSIS + caption[1 - _LONGEST_CAPTION :]
     elements = [label(PAD, 28, caption, "head"), label(PAD, 48, shortened(line, LONGEST_LINE))]
     y = 62

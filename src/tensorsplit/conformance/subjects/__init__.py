@@ -141,7 +141,7 @@ class Adapter(Traits):
         call: Of an engine ``run(model, weights, inputs, outputs)``, of a tool
             ``rewrite(model, target_opset)``.
         modules: What takes long to import, so that it does not look like a case that hangs.
-        lacks: Exceptions with which it says that it lacks an element type, operator or opset.
+        lacks: Exceptions that it raises where it lacks an element type, operator or opset.
         lack_pattern: A regular expression for the messages of all others that say so.
         python: The path of the interpreter that runs it, where it is not this one.
         path: The path of its file, where it has one of its own.
@@ -344,7 +344,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     """Run a case on a subject: return the outputs by name, or of a tool the bytes of the model.
 
     None if it returns anything else, which is not a refusal. SplitError as for `load`;
-    `Unsupported` if the subject says that it lacks something altogether.
+    `Unsupported` if the subject reports that it lacks something altogether.
     """
     adapter = load(source)
     with unsupported(model, *adapter.lacks, lack_pattern=adapter.lack_pattern):
@@ -362,7 +362,7 @@ def run_model(model: bytes, inputs: Mapping[str, object]) -> Outputs:
 
 @contextmanager
 def unsupported(model: bytes, *classes: type[Exception], lack_pattern: str = "") -> Iterator[None]:
-    """Raise `Unsupported` for an exception with which an engine says that it lacks something.
+    """Raise `Unsupported` for an exception by which an engine reports that it lacks something.
 
     An engine that does not run the model's own functions does not lack an operator: that is
     a refusal. Our own refusals name functions as the place of a node only.

@@ -1,4 +1,4 @@
-"""The adapter of ncnn: pnnx converts a model, as ncnn's documentation says; it runs on the CPU.
+"""The adapter of ncnn: pnnx converts a model, as in ncnn's documentation; it runs on the CPU.
 
 pnnx is a program, which the distribution of the same name brings along.
 """
@@ -32,7 +32,7 @@ def run_ncnn(
 ) -> Outputs:
     """Run in ncnn, with numbers as they are; the shapes of what is fed are given to pnnx.
 
-    A tensor of ncnn has no element type, but a size of its elements: the model says the type.
+    A tensor of ncnn has no element type, but a size of its elements: the model has the type.
     """
     del weights
     graph = onnx.load_from_string(model).graph

@@ -121,7 +121,7 @@ def optimize_by_onnxscript(model: bytes, target_opset: int) -> bytes:
     del target_opset
     try:
         return bytes(optimizer.optimize(onnx.load_from_string(model)).SerializeToString())
-    except PassError as error:  # which says no more than the address of the pass
+    except PassError as error:  # whose text is only the address of the pass
         raise error.__cause__ or error from None
 
 

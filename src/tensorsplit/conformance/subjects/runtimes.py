@@ -95,7 +95,7 @@ def run_iree(
     values = found if isinstance(found, tuple) else (found,)
     results = {}
     for name, entry, value in zip(outputs, proto.graph.output, values, strict=True):
-        array = value.to_host()  # whose integers have no sign; the model says whether they should
+        array = value.to_host()  # whose integers have no sign; the model tells whether they should
         dtype = onnx.helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
         is_unsigned = array.dtype.kind == "i" and dtype.kind == "u"
         results[name] = array.view(dtype) if is_unsigned else array
@@ -164,7 +164,7 @@ def run_mnn(
         raise RuntimeError(f"{len(found)} of {len(outputs)} outputs")
     try:
         return {name: np.array(value.read()) for name, value in zip(outputs, found, strict=True)}
-    except SystemError as error:  # which says nothing
+    except SystemError as error:  # whose text is empty
         raise error.__cause__ or error from None
 
 

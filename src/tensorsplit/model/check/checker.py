@@ -76,7 +76,7 @@ def check(
     Returns:
         The findings, in the order of the nodes. Those of severity ``error`` have the code of the
         `SplitError` that running or rewriting the model would raise, or a code of their own;
-        ``docs/errors.md`` explains each. Empty if there is nothing to say.
+        ``docs/errors.md`` explains each. Empty if there is nothing to report.
 
     Raises:
         SplitError: TS501, TS503 if it can't be read as a model at all; TS601 for an unknown

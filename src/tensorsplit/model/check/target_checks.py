@@ -34,7 +34,7 @@ _NOBODY = "nothing that the model gives out depends on it"
 
 
 class TargetChecks:
-    """The findings on what a profile says of a model.
+    """The findings that a profile has for a model.
 
     Args:
         profile: The profile of the target.
@@ -116,7 +116,7 @@ _AFFECTED = {
     "illegal": " (for inputs that the standard refuses)",
     "values": " (for some values only)",
 }
-"""How a message says for which inputs something holds."""
+"""The words of a message for the inputs of which something holds."""
 
 
 def of_features(

@@ -82,7 +82,7 @@ class LayerConversion(LayerAttributes):
             fact = facts.of(value)
             is_known = isinstance(fact, Tensor) and None not in (fact.element_type, fact.shape)
             if is_known:
-                facts.set(output, fact)  # what a port says is not needed
+                facts.set(output, fact)  # what a port declares is not needed
         self.node.replace(*(value for _, value in zip_longest(outputs, made)))
 
     def is_read(self, place: int) -> bool:

@@ -142,7 +142,7 @@ def slice_(layer: LayerConversion) -> ir.Value:
 
 
 def strided_slice(layer: LayerConversion) -> ir.Value:
-    """Write a StridedSlice; a bit of a mask says that a bound is left out."""
+    """Write a StridedSlice; a bit of a mask means that a bound is left out."""
     if any(layer.numbers("new_axis_mask")) or any(layer.numbers("ellipsis_mask")):
         raise layer.refusal("it adds axes, or leaves some out")
     count = layer.count(1)

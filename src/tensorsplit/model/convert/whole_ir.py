@@ -59,7 +59,7 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
 
 
 def _check_inputs(model: ir.Model) -> None:
-    """Refuse an input of any element type (TS514); those of an ONNX model say theirs."""
+    """Refuse an input of any element type (TS514); those of an ONNX model declare theirs."""
     for value in model.graph.inputs:
         if value.dtype in (None, ir.DataType.UNDEFINED):
             problem = "it takes tensors of any element type, and no input of an ONNX model does"

@@ -1,6 +1,6 @@
 """The features of a node or a model that matter to engines, in a fixed vocabulary.
 
-The profiles of engines say of these features which an engine was measured not to run, or to run
+The profiles of engines list which of these features an engine was measured not to run, or to run
 wrongly. Checking and lowering both look at a model through them.
 """
 

@@ -101,7 +101,7 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
     """Return results of an If that are read by nodes without bodies, and whose shape is not seen.
 
     OpenVINO adds such a node at an output of the model, too, which converts most element types.
-    Strings are left out, which no loop carries, and what an IR says no dimension of, as of scalars.
+    Strings are left out, which no loop carries, and what an IR gives no dimensions, as scalars.
     """
     node = ref.node
     if operator_of(node) != "If":
@@ -147,7 +147,7 @@ def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
 def ignores_condition(node: ir.Node) -> bool:
     """Return whether a Loop does not obey the condition of its body, which may not hold.
 
-    Such a condition has no meaning: the loop has as many rounds as its number says.
+    Such a condition has no meaning: the loop has as many rounds as its number.
     """
     if not is_loop(node) or obeys_condition(node.inputs):
         return False

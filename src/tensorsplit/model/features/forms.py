@@ -46,7 +46,7 @@ _CHOICES = {
     "RoiAlign": ("mode",),
     "SpaceToDepth": ("mode",),
 }
-"""Attributes that say how an operator calculates, and of which engines know some values."""
+"""Attributes for how an operator calculates, of which engines know some values."""
 
 
 def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:

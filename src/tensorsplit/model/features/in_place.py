@@ -14,6 +14,8 @@ from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of
 from tensorsplit.model.graph.nodes import Scope, attribute_of, scopes_in
 from tensorsplit.model.graph.producers import (
+    KEEPING_ELEMENTS,
+    RESHAPING,
     first_input,
     is_identity,
     origins,
@@ -56,12 +58,6 @@ MAY_OVERWRITE = IN_PLACE | IDEMPOTENT | ELEMENTWISE | NOT_FUSED | {"Abs", "Ceil"
 """Operators whose result it may write over a row that nothing else reads."""
 
 _EITHER_WAY = frozenset({"Add", "Max", "Min", "Mul", "Sum"})
-
-_OTHER_SHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that give their data in another shape."""
-
-_VIEWS = _OTHER_SHAPES | {"Dropout", "Identity", "Transpose"}
-"""Operators that may give their data as they are, or in another shape."""
 
 _ROOTS = frozenset({"Add", "Pow", "Sqrt"})
 """What gives the root mean square, or adds a small number to it."""
@@ -244,7 +240,7 @@ def _copies(held: ir.Value) -> list[ir.Value]:
 
 def _viewed(node: ir.Node) -> ir.Value | None:
     """Return the value of which a node gives a view; None for other nodes."""
-    return first_input(node) if operator_of(node) in _VIEWS and node.outputs else None
+    return first_input(node) if operator_of(node) in KEEPING_ELEMENTS and node.outputs else None
 
 
 def _readers_of(views: Iterable[ir.Value], body: LoopBody) -> list[ir.Node]:
@@ -267,7 +263,7 @@ def tensors_of(node: ir.Node) -> list[ir.Value]:
 def _has_other_shape(held: ir.Value | None) -> bool:
     """Return whether a value is another one in another shape."""
     made = producer_of(passed_from(held))
-    return made is not None and operator_of(made) in _OTHER_SHAPES
+    return made is not None and operator_of(made) in RESHAPING
 
 
 def starts_softmax_or_norm(node: ir.Node) -> bool:

@@ -22,7 +22,13 @@ from tensorsplit.model.graph.called_in_onnx import OF_SHAPES, gives_shape, opera
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
-from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.producers import (
+    KEEPING_ELEMENTS,
+    first_input,
+    origins,
+    passed_from,
+    producer_of,
+)
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.graph.uses import twins_of
@@ -51,12 +57,7 @@ _MOVING = frozenset(
 _OF_MANY = frozenset({"Concat", "Where"})
 """Of one value several times, they are moves."""
 
-_MAY_CHANGE_NOTHING = frozenset(
-    {
-        *("Cast", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
-        *("Transpose", "Unsqueeze"),
-    }
-)
+_MAY_CHANGE_NOTHING = KEEPING_ELEMENTS | {"Cast", "Expand", "Slice"}
 """Engines leave these nodes out where the result is the same."""
 
 _NATURAL = frozenset({"Abs", "NonZero", "Relu"})

@@ -28,7 +28,7 @@ _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Uniq
 """Operators that give so many elements, and no more than they are given."""
 
 _SHAPE_OPERAND = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
-"""Operators that give lengths that an input says, and its place."""
+"""Operators whose lengths an input gives, and its place."""
 
 _INPUTS_WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""

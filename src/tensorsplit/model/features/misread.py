@@ -36,7 +36,13 @@ from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator, is_used
-from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.producers import (
+    KEEPING_ORDER,
+    first_input,
+    origins,
+    passed_from,
+    producer_of,
+)
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import are_twins
@@ -127,9 +133,6 @@ def _chooses_condition(ref: NodeRef, seen: Facts) -> bool:
     return bool(ref.node.inputs and chosen_conditions(ref.node, seen))
 
 
-_VIEWS = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-"""What OpenVINO passes on, or leaves to the next node."""
-
 _FUSED_WITH_GROUPS = frozenset(
     {
         *("Add", "Div", "Divide", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Multiply"),
@@ -155,7 +158,7 @@ def _joins_groups(ref: NodeRef, seen: Facts) -> bool:
                     return True
                 passed = not all(each in waiting for each in reader.inputs)
             else:
-                passed = operator in _VIEWS
+                passed = operator in KEEPING_ORDER  # OpenVINO leaves them to the next node
             if passed and len(waiting) < MOST_STEPS:
                 waiting += [each for each in reader.outputs[:1] if each not in waiting]
     return False
@@ -180,10 +183,10 @@ def _is_calculated_elsewhere(held: ir.Value | None, made: list[ir.Value], seen: 
 
 
 _FIRST_WITHOUT_TEST_MODE = 7
-"""Before, an attribute of a Dropout says whether it only passes on its data."""
+"""Before, an attribute of a Dropout tells whether it only passes on its data."""
 
 _FIRST_WITH_TRAINING_MODE = 12
-"""From then on an input of a Dropout says so."""
+"""From then on an input of a Dropout does."""
 
 
 def is_in_training(ref: NodeRef, _: Facts) -> bool:

@@ -66,13 +66,13 @@ SIZES = {"Resize": 3}
 _BROADCASTING = frozenset(
     {"Add", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mul", "Sub", "Where"}
 )
-"""Operators whose result is as long as one of their inputs says."""
+"""Operators whose result is as long as one of their inputs gives."""
 
 _LENGTH_FROM = {
     **dict.fromkeys(("Cast", "Ceil", "Floor", "Identity", "Round", "Slice", "Split"), 1),
     **dict.fromkeys(("Concat", *_BROADCASTING)),
 }
-"""Operators whose results are as long as so many of their first inputs say, or all of them."""
+"""Operators whose results have the lengths of so many of their first inputs, or of all of them."""
 
 _RANKED_BY = {
     "Expand": False,
@@ -81,7 +81,7 @@ _RANKED_BY = {
     "Tile": False,
     "Unsqueeze": True,
 }
-"""Layers whose second operand says a rank; whether its elements do so, or their number."""
+"""Layers whose second operand gives a rank; whether its elements do so, or their number."""
 
 
 def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _tells(node: ir.Node, held: ir.Value) -> bool:
 
 
 def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether what only the running model knows says the rank of a layer's result.
+    """Return whether a value known only at run time gives the rank of a layer's result.
 
     That is a list of axes that are taken away or added, or the length of a list of dimensions; the
     shape of the data, of which a Squeeze without axes takes all that are 1 away.

@@ -308,7 +308,7 @@ def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
 
 
 _LIMITS = {"Compress": 1, "Slice": 2}
-"""The last input of what ends rows: it says which of them stay, or where they end."""
+"""The last input of what ends rows: it gives which of them stay, or where they end."""
 
 
 def _is_limited(node: ir.Node, going: ir.Value | None) -> bool:

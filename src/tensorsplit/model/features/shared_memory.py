@@ -39,6 +39,7 @@ from tensorsplit.model.graph.loops import (
 )
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_used
 from tensorsplit.model.graph.producers import (
+    KEEPING_ELEMENTS,
     first_input,
     origins,
     passed_from,
@@ -374,14 +375,10 @@ def _is_joined(held: ir.Value) -> bool:
     return made is not None and operator_of(made) == "Concat"
 
 
-_VIEWS = frozenset(
-    {"Dropout", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
-)
-
-
 def _kept_in_memory(node: ir.Node) -> ir.Value | None:
     """Return the integer whose memory OpenVINO may give on; None for other nodes."""
-    is_kept = is_split(node) or (node.domain == "" and node.op_type in _VIEWS)
+    kept = KEEPING_ELEMENTS | {"Expand"}
+    is_kept = is_split(node) or (node.domain == "" and node.op_type in kept)
     if node.op_type == "Cast":
         is_kept = attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS
     return first_input(node) if is_kept else None

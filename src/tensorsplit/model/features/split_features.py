@@ -51,7 +51,7 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         _is_misplaced(part, seen) for part in _away_from_start(node, split.plan)
     ):
         found["misplaced_strings"] = True
-    if split.intent is not None:  # what is wrong with the node itself is for others to say
+    if split.intent is not None:  # others report what is wrong with the node itself
         found["version"] = split.intent.operator.id
         found.update(_of_intent(split.intent, split.plan, ref, facts))
         if _has_external_lengths(ref, split.plan):

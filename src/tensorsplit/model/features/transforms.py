@@ -67,7 +67,7 @@ _STEP, WINDOW, FRAME_LENGTH = 1, 2, 3
 
 
 def _has_fed_frames(ref: NodeRef, _: Facts) -> bool:
-    """Return whether the step or the length of frames is not a constant, or nothing says it."""
+    """Return whether the step or the length of frames is not a constant, or not given."""
     given = [ref.input(place) for place in (_STEP, FRAME_LENGTH)]
     if given[1] is None and ref.input(WINDOW) is not None:
         given.pop()

@@ -14,7 +14,7 @@ from tensorsplit.model.graph.calculation import TO_THE_END
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
+from tensorsplit.model.graph.producers import KEEPING_AXES, first_input, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.graph.split_records import (
     VENDOR_SPLIT,
@@ -91,8 +91,6 @@ def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> 
     return any(dim > MOST_EXACT if is_known(dim) else not known for dim in shape)
 
 
-_SAME_ELEMENTS = frozenset({"Dropout", "Identity", "Transpose"})
-
 _CASTS = frozenset({"Cast", "CastLike"})
 
 _WITHOUT_DEFAULT = frozenset({"LSTM", "TopK"})
@@ -124,7 +122,7 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
             yield "later_part_to_bool"
             return
         before = first_passed(made)
-        is_kept = operator_of(made) in _SAME_ELEMENTS or _is_same(before, held, facts)
+        is_kept = operator_of(made) in KEEPING_AXES or _is_same(before, held, facts)
         held = before if is_kept else None
 
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 Features: TypeAlias = dict[str, object]
-"""Features that are there, by name; the value is True, or what the feature says: names in a tuple
-where it says several, as of types that calls of a function differ in."""
+"""Features that are there, by name; the value is True, or what the feature names: a tuple
+where these are several, as of types that calls of a function differ in."""
 
 REJOINED = "rejoined"
 """The feature of a Split that stays as it is until all other nodes are lowered."""

@@ -24,7 +24,13 @@ from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import body_of, states_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
-from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.producers import (
+    KEEPING_AXES,
+    first_input,
+    origins,
+    passed_from,
+    producer_of,
+)
 from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import is_set
@@ -276,10 +282,6 @@ def _is_fixed_factor(held: ir.Value | None, facts: Facts) -> bool:
     return is_known_to_be or (source is not None and tensor_of(source) is not None)
 
 
-_PASSED_TO_PRODUCTS = frozenset({"Dropout", "Identity", "Transpose"})
-"""What an engine leaves out before a product, which it has transpose what is before that."""
-
-
 def _is_turned(product: ir.Node, place: int, facts: Facts) -> bool:
     """Return whether the last two axes of a factor, and no others, change places."""
     letter, passed = "AB"[place], list(origins(product.inputs[place], _before_product))
@@ -303,7 +305,7 @@ def _is_turned(product: ir.Node, place: int, facts: Facts) -> bool:
 
 
 def _before_product(node: ir.Node) -> ir.Value | None:
-    return first_input(node) if operator_of(node) in _PASSED_TO_PRODUCTS else None
+    return first_input(node) if operator_of(node) in KEEPING_AXES else None
 
 
 def _joins_nothing(node: ir.Node, known: _Known) -> bool:

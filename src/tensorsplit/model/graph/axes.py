@@ -34,7 +34,7 @@ def given_axes(node: ir.Node) -> list[int] | None:
 def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
     """Return the order of axes of a Transpose of data of a rank, in ONNX or an IR.
 
-    It is what the model says, right or wrong; backwards if it says none, or only at run time.
+    It is what the model gives, right or wrong; backwards if it gives none, or only at run time.
     """
     if transpose.domain == "":
         given = attribute_of(transpose, "perm", ir.AttributeType.INTS)

@@ -2,7 +2,7 @@
 
 OpenVINO does not check lengths below 0 before it reads memory (D7). So lowering feeds a layer what
 the formula here calculates, from lengths that may be anything. A layer has a check already if what
-feeds it calculates that formula: one place says what lowering writes, and what it knows again.
+feeds it calculates that formula: one place decides what lowering writes and recognizes.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def of_parts(
     part: Shape | None = None,
     count: int | None = None,
 ) -> SequenceFact:
-    """Return a sequence whose tensors' shapes are known one by one; of none, what ``part`` says.
+    """Return a sequence whose tensors' shapes are known one by one; of none, ``part``.
 
     With a count, so many tensors have these shapes, some of them the same.
     """

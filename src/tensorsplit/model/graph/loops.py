@@ -91,11 +91,11 @@ def scanned_by(node: ir.Node) -> list[ir.Value]:
 
 
 SCANNED_AXES = ("scan_input_axes", "scan_output_axes")
-"""The attributes of a Scan that say along which axes rows are taken, and put together."""
+"""The attributes of a Scan for the axes along which rows are taken, and put together."""
 
 
 SCANNED_DIRECTIONS = ("scan_input_directions", "scan_output_directions")
-"""The attributes of a Scan that say which rows are taken, and put together, from the last."""
+"""The attributes of a Scan for the rows that are taken, and put together, from the last."""
 
 
 def axes_of_scan(node: ir.Node) -> tuple[list[int], list[int]]:

@@ -56,7 +56,7 @@ def check_known(opset: int, operator: str | None = None) -> None:
 
 
 def is_unchanged(op_type: str, opset: int) -> bool:
-    """Return whether an opset is newer than the records, and the operator is not, as onnx says.
+    """Return whether an opset is newer than the records, and the operator is not newer in onnx.
 
     False for an opset that the installed onnx does not know.
     """
@@ -96,7 +96,7 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> defs.OpSchema | Non
 
 
 def existing_schema(op_type: str, opset: int) -> defs.OpSchema:
-    """Return the schema in force of an operator of ONNX that the opset is sure to have."""
+    """Return the schema of an operator of ONNX that the opset is sure to have."""
     schema = schema_of(op_type, opset)
-    assert schema is not None, (op_type, opset)  # noqa: S101 - the caller's to make sure
+    assert schema is not None, (op_type, opset)  # noqa: S101 - the caller makes sure
     return schema

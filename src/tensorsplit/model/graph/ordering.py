@@ -1,6 +1,6 @@
 """The order of nodes: in ONNX each reads only what comes before it; some engines sort them.
 
-Why and where they are sorted here, ADR 39 says.
+ADR 39 explains why and where they are sorted here.
 """
 
 from __future__ import annotations

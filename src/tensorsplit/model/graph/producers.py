@@ -9,6 +9,18 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import is_operator, scopes_inside
 
+RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that give their data in another shape, with its elements in the same order."""
+
+KEEPING_ORDER = RESHAPING | {"Dropout", "Identity"}
+"""Operators that may keep the elements of their data in the same order, in whatever shape."""
+
+KEEPING_AXES = frozenset({"Dropout", "Identity", "Transpose"})
+"""Operators that may keep the axes of their data, in whatever order."""
+
+KEEPING_ELEMENTS = KEEPING_ORDER | KEEPING_AXES
+"""Operators that may keep the elements of their data, in whatever order and shape."""
+
 
 def producer_of(value: ir.Value | None) -> ir.Node | None:
     """Return the node that makes a value; None if there is no value, or no node makes it."""

@@ -10,16 +10,11 @@ import onnx_ir as ir
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.producers import first_input, producer_of
+from tensorsplit.model.graph.producers import KEEPING_ELEMENTS, first_input, producer_of
 from tensorsplit.model.graph.split_records import is_split, is_vendor_split
 from tensorsplit.model.graph.uses import MOST_LEVELS, NO_OWNERS, Owners, Uses
 
-_PASSING = frozenset(
-    {
-        *("Cast", "CastLike", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
-        *("Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
-    }
-)
+_PASSING = KEEPING_ELEMENTS | {"Cast", "CastLike", "Expand", "Gather", "Pad", "Slice", "Tile"}
 """Operators that an engine takes out where they change nothing, or two together do."""
 
 _REDUCING = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
@@ -100,7 +95,7 @@ def _has_neutral(node: ir.Node, place: int) -> bool:
 
 
 def _wholes(split: ir.Node, levels: int, uses: Uses) -> list[ir.Value]:
-    """Return the nodes that join all parts of a Split; none if anything else uses a part."""
+    """Return what joins all parts of a Split again; nothing if anything else uses a part."""
     if len(split.outputs) < 2 or not levels:
         return []
     joins: list[ir.Node] | None = None

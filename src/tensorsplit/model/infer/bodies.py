@@ -36,7 +36,7 @@ class Context(NamedTuple):
 
     Attributes:
         opset: The opset of ONNX's own domain.
-        is_believed: Whether the model is taken to be what it says, and what the standard asks for.
+        is_believed: Whether declarations, and what the standard asks for, are taken to hold.
         has_rounds: Whether loops are followed round by round.
     """
 

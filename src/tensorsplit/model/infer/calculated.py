@@ -92,7 +92,7 @@ def _calculated(program: Program, variables: Sample, sampled: Collection[int]) -
                 return Trial(variables[DIMENSION], None, frozenset(stops), may_stop)
             may_be = (None, (), "open", np.size(made))
             if not stops and place in sampled and program.kinds[place] not in may_be:
-                raise _AnythingError(place)  # only a declaration says how many elements it has
+                raise _AnythingError(place)  # only a declaration tells how many elements it has
             elements += np.size(made)
             if np.size(made) > MOST_ELEMENTS or elements > _MOST_IN_ALL:
                 raise UnknownResultError

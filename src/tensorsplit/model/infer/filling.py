@@ -154,7 +154,7 @@ def fill_value(value: ir.Value, facts: Facts) -> bool:
 
 def _is_tensor_type(kind: ir.TypeProtocol | None) -> bool:
     """Return whether it is the type of a tensor, of an element type that is known."""
-    if kind is None or not isinstance(kind, ir.TensorType):  # of None it takes long to say no
+    if kind is None or not isinstance(kind, ir.TensorType):  # for None the check would take long
         return False
     return kind.dtype is not ir.DataType.UNDEFINED
 

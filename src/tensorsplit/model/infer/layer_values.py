@@ -1,7 +1,7 @@
 """The lengths of splits that layers of an OpenVINO IR calculate from shapes and constants.
 
 Such a layer is inferred as a node of ONNX that gives the same. Nothing is known of other layers,
-versions and attributes but what their ports say.
+versions and attributes but what their ports declare.
 """
 
 from __future__ import annotations

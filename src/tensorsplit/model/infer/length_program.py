@@ -98,7 +98,7 @@ class _ProgramReader:
         self._facts, self._data = facts, data
         shape = facts.tensor(data).shape
         rank = len(shape) if shape is not None else axis + 1 if axis >= 0 else -axis
-        if rank > MAX_RANK:  # as a split says that has an axis of 2^31
+        if rank > MAX_RANK:  # as of a split with an axis of 2^31
             raise UnknownResultError
         self._shape: tuple[Dim, ...] = (None,) * rank if shape is None else shape
         self._axis = axis % rank if rank else 0

@@ -34,7 +34,7 @@ _LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 
 
 _SHAPED_BY = {"Reshape": False, "Squeeze": False, "Unsqueeze": True}
-"""Operators that pass elements on by another operand; whether its elements say how many axes."""
+"""Operators that pass elements on by another operand; whether its elements give the rank."""
 
 
 @full_collections_deferred()
@@ -104,7 +104,7 @@ class _Import(Analysis):
         inputs: list[Fact],
         attributes: Attributes,
     ) -> list[Fact]:
-        """Analyse a split node; lengths that are not all known say nothing of any part."""
+        """Analyse a split node; lengths that are not all known tell nothing of any part."""
         found = super().split(node, path, around, inputs, attributes)
         split = self.known_split(node, around.opset, inputs, attributes)
         if split.intent is None:

@@ -495,7 +495,7 @@ _LATER: Mapping[int, Mapping[str, _ShapeFunction]] = {
 """How the shapes of later outputs follow, by their place."""
 
 COUNTED_WRONG = frozenset({"Range"})
-"""Operators of which onnx says that there are no elements where it can't count them."""
+"""Operators for which onnx infers no elements where it can't count them."""
 
 ALONE = frozenset(
     {

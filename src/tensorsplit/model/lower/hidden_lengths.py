@@ -19,7 +19,7 @@ from tensorsplit.model.profiles import Limitation
 
 
 def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Say that an element is one, and that it has no dimensions, where the target can't tell."""
+    """Give the Shape or Size of an element as a constant, where the target can't tell it."""
     make = InsertionPoint.instead_of(lowering, ref)
     is_shape = ref.op_type == "Shape"
     new = make.empty((0,), ir.DataType.INT64) if is_shape else make.constant(1)

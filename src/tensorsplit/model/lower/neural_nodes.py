@@ -31,7 +31,7 @@ def _turn_at_rank_4(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
 
 
 def _put_steps_first(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have the steps of a recurrent node come first, where the target takes no batch there."""
+    """Put the steps of a recurrent node first, where the target takes no batch there."""
     made = with_steps_first(InsertionPoint.instead_of(lowering, ref), ref.node)
     pairs = [(old, new) for old, new in zip(ref.node.outputs, made, strict=True) if new is not None]
     lowering.stand_in(*pairs)

@@ -145,7 +145,7 @@ def _check_broadcast(old: _ChangedLayer) -> None:
 def _leave_no_rest(old: _ChangedLayer) -> None:
     """Divide a number less what the quotient leaves; integers of 8 bits as those of 32.
 
-    The quotient is rounded toward zero, as the target rounds all others, whatever the layer says.
+    The quotient is rounded toward zero, as the target rounds all others, whatever the layer wants.
     """
     _check_broadcast(old)
     (kind, _), ends = old.given_types(), old.sources

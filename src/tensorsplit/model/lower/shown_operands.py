@@ -56,7 +56,7 @@ def _show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.note(entry)
         return
     count = channels_of(node, facts) or (scales[0] if scales is not None and scales else None)
-    if is_known(count) and count:  # 0 in what a Reshape is given says that it stays
+    if is_known(count) and count:  # a Reshape keeps a dimension for a 0
         _show(lowering, ref, 0, [count if place == axis else 0 for place in range(len(shape))])
         lowering.changed(ref, "the same, with the number of its channels shown", entry)
         return

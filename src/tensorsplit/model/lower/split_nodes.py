@@ -146,7 +146,7 @@ def sizes_of(
         return intent.rule(dim, given)
     names = [entry.name for entry in intent.operator.inputs]
     held = ref.input(names.index(intent.source or ""))
-    assert held is not None  # noqa: S101 - the intent says that it gives the lengths
+    assert held is not None  # noqa: S101 - of such an intent it gives the lengths
     integers = make.int64(held, lowering.facts.tensor(held).element_type)
     if intent.rule is chunk:
         one = make.op("Reshape", [integers, make.make(1)])

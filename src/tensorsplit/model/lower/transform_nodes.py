@@ -43,7 +43,7 @@ def _take_half(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _transform_axis_1(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a DFT go along axis 1, between Transposes; one along an unknown axis stays."""
+    """Write a DFT along axis 1, between Transposes; one along an unknown axis stays."""
     node, axis = ref.node, axis_of_transform(ref, lowering.facts)
     rank, data = len(lowering.facts.tensor(ref.input(0)).shape or ()), ref.input(0)
     if axis is None or data is None or rank <= _LEAST_RANK_WITH_AXIS_1:

@@ -49,15 +49,15 @@ def _keep_factor_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -
 
 
 def _keep_result_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have others read the larger of the result and itself, which no target joins with them."""
+    """Give readers the larger of the result and itself, which no target joins with them."""
     read_through(lowering, ref, "Max", 2)
     lowering.changed(ref, "the same, and the larger of its result and itself", entry)
 
 
 def read_through(lowering: Lowering, ref: NodeRef, operator: str, count: int) -> None:
-    """Put an operator, which gives what it is given, between a node's first output and its readers.
+    """Put an operator that changes nothing between a node's first output and its readers.
 
-    It is given the output so many times.
+    It reads the output ``count`` times.
     """
     made = ref.node.outputs[0]
     readers = list(made.uses())
@@ -67,7 +67,7 @@ def read_through(lowering: Lowering, ref: NodeRef, operator: str, count: int) ->
 
 
 def take_larger(lowering: Lowering, ref: NodeRef, places: Iterable[int]) -> None:
-    """Have a node read the larger of an input and itself, which the target does not leave out."""
+    """Give a node the larger of an input and itself, which the target does not leave out."""
     make = InsertionPoint.before(lowering, ref)
     for place in places:
         held = ref.input(place)

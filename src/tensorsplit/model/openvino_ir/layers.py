@@ -48,7 +48,7 @@ _PIECE = 1 << 22
 class Port(NamedTuple):
     """One input or output of a layer, and its place among them.
 
-    The shape is what the ``<dim>`` elements say. A scalar and a tensor of unknown rank look alike
+    The shape is that of the ``<dim>`` elements. A scalar and a tensor of unknown rank look alike
     here (both have none) and are both None. The precision is such as ``FP32``; empty if missing.
     """
 

@@ -515,7 +515,7 @@ def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
 def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
     """Return the shape that a port of a slice declares, if the data's length is known as well.
 
-    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
+    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it infers 0.
     """
     layer, shape = source.layer, source.layer.outputs[source.port].shape
     if not layer.sources:

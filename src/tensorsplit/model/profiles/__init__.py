@@ -1,6 +1,6 @@
 """What engines were measured not to run, or to run wrongly: a file for each engine and version.
 
-A file says who measured what, when and how; its entries name features of nodes and models by the
+A file records who measured what, when and how; its entries name features of nodes and models by the
 vocabulary of `tensorsplit.model.features`. What an engine can't do is data here and code nowhere.
 Besides those of this package there are the profiles that ``tensorsplit profile`` has made of what
 is installed, in the user's cache.

@@ -36,7 +36,7 @@ def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
     """Run a Loop: return the last values of its states, then the collected outputs.
 
-    Without the input `cond` the body's condition is ignored, as the standard's table says, if the
+    Without the input `cond` the body's condition is ignored, as in the standard's table, if the
     trip count ends the loop.
     """
     body = step.blocks["body"]

@@ -81,7 +81,7 @@ def _windows(
     dilations: Sequence[int] = (),
     **given: Any,
 ) -> _Windows:
-    """Return the windows of a pool; `_padding` says how the data are padded."""
+    """Return the windows of a pool; the data are padded by `_padding`."""
     count = len(kernel_shape)
     offsets = np.array(list(product(*map(range, kernel_shape))))
     places, bounds = [], []
