@@ -495,6 +495,25 @@ def test_strings_at_old_opsets_are_passed_on_or_refused(opset: int, dim: str, en
     assert np.array_equal(run(made, {"x": x}, engine=engine)["y"], x)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        """r = If(b) <then_branch = t () => (p) { p = Identity(s) },
+        else_branch = e () => (w) { w = Identity(q) }> y = ConcatFromSequence<axis = 0>(r)""",
+        """r = If(b) <then_branch = t () => (p) { p = other.Make(x) },
+        else_branch = e () => (w) { w = SplitToSequence(x, k) }> y = other.Use(r)""",
+        """r = Loop(k, , s) <body = b (int64 i, bool c, t) => (d, u) { d = Identity(c)
+        u = Identity(q) }> y = other.Use(r)""",
+    ],
+)
+def test_a_sequence_that_meets_one_of_an_unknown_operator_is_refused(text: str) -> None:
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": 18, "other": 1]>
+        g (float[4] x, int64 k, bool b) => (y) {{ s = other.Make(x) q = SplitToSequence(x, k)
+        {text} }}""")
+    with refused("TS513", "a sequence comes from an operator that can't be lowered"):
+        lower(model, target="portable")
+
+
 def test_a_sequence_that_leaves_the_model_is_refused_with_the_reason() -> None:
     with refused("TS513", "graph", "a sequence is an output"):
         lower(BY_NAME["sequence_output"].model, target="openvino")

@@ -423,7 +423,10 @@ def _lower_if(step: SequenceNode) -> bool:
     node, branches = step.node, [body for _, body in bodies(step.node)]
     for body in branches:
         _lower_scope(step.lowering, step.sequences, body)
-    if not any(old in step.lowering.reasons for old in node.outputs):
+    ends = [end for body in branches for end in body.outputs]
+    if step.lowering.reasons.keys().isdisjoint(node.outputs) and step.sequences.keys().isdisjoint(
+        ends
+    ):
         return False
     passages = [
         _out_of_branches(step, old, [body.outputs[index] for body in branches])
@@ -437,7 +440,7 @@ def _lower_if(step: SequenceNode) -> bool:
 
 def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) -> Passage:
     """Return how an output leaves the branches."""
-    if old not in step.lowering.reasons:
+    if old not in step.lowering.reasons and step.sequences.keys().isdisjoint(ends):
         return Passage(step)
     sequences, fact = list(map(step.sequence, ends)), step.lowering.sequence(old)
     counts = {None if each.parts is None else len(each.parts) for each in sequences}
@@ -463,7 +466,11 @@ def _lower_loop(step: SequenceNode) -> bool:
             inside += (values := passage.values(old))
             passage.taken(old, values, first)
     _lower_scope(step.lowering, step.sequences, body)
-    if not any(each.start in step.lowering.reasons for each in carried):
+    reasons = step.lowering.reasons
+    for each in carried:
+        if each.start not in reasons and each.end in step.sequences:
+            step.sequence(each.start)  # which is refused: it has no stand-in
+    if not any(each.start in reasons for each in carried):
         return False
     count = len(carried)
     ends, others = body.outputs[1 : count + 1], body.outputs[count + 1 :]
