@@ -358,7 +358,6 @@ class InsertionPoint(Calculation):
             self._scope.insert_before(self._before, node)
         self.lowering.fresh.update(node.outputs)
         if self.has_guards:
-            self.has_guards = False
             for entry in self.lowering.profile.about({"runtime_checks": True}):
                 self.lowering.note(entry)
 
