@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import onnx_ir as ir
 import pytest
 
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor
-from tensorsplit.model.infer.splits import KnownSplit, split_of
+from tensorsplit.model.infer.splits import KnownSplit, length_of_axis, split_of
 
 OPEN = None
 DIMS = (0, 1, 2, 3, 4, 5, 7, OPEN)
@@ -122,3 +123,67 @@ def test_splits_by_a_count_or_a_length(dim: int | None) -> None:
         choices = product(all_of([dim], ANY_DIM), all_of([number], ANY_LENGTH))
         results = [rule(*length, *each) for length, each in choices]
         check(found, results, is_all=OPEN not in (dim, number))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("op_type", ["Split", "SplitToSequence"])
+def test_lengths_of_which_nothing_is_known(op_type: str, axis: int) -> None:
+    """All axes but the one that is split are as they were, and as many parts as there are."""
+    shape: list[Any] = [3, "N", 2]
+    whole = Tensor(ir.DataType.FLOAT, tuple(shape))
+    shape[axis] = OPEN
+    for count, dims in ((2, (2,)), (OPEN, (OPEN,)), (OPEN, None)):
+        given = Tensor(ir.DataType.INT64, dims)
+        made = known(op_type, 13, [whole, given], 2 if op_type == "Split" else 1, axis=axis)
+        assert not made.is_decided
+        assert made.errors == []
+        if op_type == "Split":
+            assert made.outputs == [Tensor(ir.DataType.FLOAT, tuple(shape))] * 2
+        else:
+            assert made.outputs == [SequenceFact(ir.DataType.FLOAT, tuple(shape), count)]
+        without = known(op_type, 13, [Tensor(ir.DataType.FLOAT), given], 2 - (op_type != "Split"))
+        (first, *_) = without.outputs
+        assert first in (Tensor(ir.DataType.FLOAT), SequenceFact(ir.DataType.FLOAT, None, count))
+
+
+def test_chunks_of_nothing_would_be_as_long_as_others() -> None:
+    for dim, length, wanted in ((0, 3, 3), (0, None, 1), (5, None, 1)):
+        given = [] if length is None else [Tensor(ir.DataType.INT64, (), (length,))]
+        (made,) = known("SplitToSequence", 11, [data(dim), *given], axis=1).outputs
+        assert isinstance(made, SequenceFact)
+        assert made.part == (3, wanted, 2)
+        assert made.count == dim
+
+
+def test_elements_are_split_with_their_list() -> None:
+    """Those of a table are not: they are in another order."""
+    values = (7, "N", 5, OPEN)
+    given = Tensor(ir.DataType.INT64, (2,), (1, 3))
+    listed = known("Split", 13, [Tensor(ir.DataType.INT64, (4,), values), given], 2)
+    assert [each.values for each in listed.outputs if isinstance(each, Tensor)] == [
+        values[:1],
+        values[1:],
+    ]
+    halves = Tensor(ir.DataType.INT64, (2,), (1, 1))
+    for axis in (0, 1):
+        whole = Tensor(ir.DataType.INT64, (2, 2), values)
+        table = known("Split", 13, [whole, halves], 2, axis=axis)
+        assert [each.values for each in table.outputs if isinstance(each, Tensor)] == [None] * 2
+
+
+def test_the_length_of_an_axis() -> None:
+    """One that only the running model knows is known of axes that are all of one length."""
+    shapes: list[Any] = [(3, 5), (4, 4), (3, "N"), ("N", "N"), (), None]
+    for shape, axis in product(shapes, range(-3, 3)):
+        intent = known("Split", 13, [data(4)], 2, axis=axis).require_intent()
+        dims = dict(
+            zip(
+                (*range(-len(shape or ()), 0), *range(len(shape or ()))),
+                (shape or ()) * 2,
+                strict=True,
+            )
+        )
+        assert length_of_axis(intent, Tensor(ir.DataType.FLOAT, shape)) == dims.get(axis)
+        fed = replace(intent, axis=None)
+        wanted = shape[0] if shape and len({*shape}) == 1 else None
+        assert length_of_axis(fed, Tensor(ir.DataType.FLOAT, shape)) == wanted
