@@ -13,7 +13,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.facts import UNKNOWN, SequenceFact
 from tensorsplit.model.infer.analysis import analyse
 
 HEAD = """<ir_version: 8, opset_import: ["": 18]> g (float[N,5] x, int64 fed, bool maybe,
@@ -162,3 +162,36 @@ def test_the_body_of_a_map_runs_for_each_tensor(
     assert runs is runs_of(counts)
     assert isinstance(made, SequenceFact)
     assert (str(made.count), list(map(str, made.part or ()))) == (str(count), ["N", "2"])
+
+
+@pytest.mark.parametrize(
+    ("loop", "shape"),
+    [
+        ("Loop(three, ) <body = b (int64 i, bool c) => (bool d, r) {{ d = Identity(c) {} }}>", 3),
+        ("Scan<num_scan_inputs = 1, body = b (float q) => (r) {{ {} }}> (row)", "N"),
+    ],
+)
+def test_numbers_are_put_together_as_a_list(loop: str, shape: Any) -> None:
+    text = f"zero1 = Constant<value_ints = [0]>() row = ReduceSum<keepdims = 0>(x, next) y = {loop}"
+    _, made = analysed(text.format(f"{WRONG} r = Squeeze(w, zero1)"))
+    assert (made.element_type, list(map(str, made.shape))) == (ir.DataType.FLOAT, [str(shape)])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Loop(three, ) <body = b () => (bool d, r) { d = Identity(yes) r = Identity(w) }>",
+        "Loop(three, ) <body = b (int64 i) => (bool d, r) { d = Identity(yes) r = Identity(w) }>",
+        "Loop(three, ) <body = b (int64 i, bool c) => () { d = Identity(c) }>",
+        "Loop(three, )",
+        "If(yes) <then_branch = t () => (r) { r = Identity(w) }>",
+        "Scan<num_scan_inputs = 3, body = b (float[5] q) => (r) { r = Identity(q) }> (x)",
+        "Scan<num_scan_inputs = 0, body = b (float[5] q) => (r) { r = Identity(q) }> (x)",
+        "Scan<body = b (float[5] q) => (r) { r = Identity(q) }> (x)",
+        "SequenceMap(w) <body = b (float[1] q) => (r) { r = Identity(q) }>",
+    ],
+)
+def test_of_a_malformed_body_nothing_is_known(body: str) -> None:
+    """Checks refuse it; other nodes are looked at all the same."""
+    _, made = analysed(f"{WRONG} y = {body}")
+    assert made == UNKNOWN

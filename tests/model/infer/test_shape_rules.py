@@ -149,3 +149,15 @@ def test_reshapes(data: tuple[Any, ...], keeps: bool) -> None:
             else:
                 is_told = wanted is not OPEN and (keeps or wanted in (2, 3, 6))
             assert not is_told or dim is not OPEN, target
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_reshapes_of_data_of_which_nothing_is_known(keeps: bool) -> None:
+    """A number is told, and a name that is never 0; with ``allowzero`` 0 and any name are."""
+    for target in product((0, -1, 2, "N", "N + 1", "N - 1", OPEN), repeat=2):
+        made = made_of("Reshape", [Tensor(FLOAT), listed(target)], allowzero=int(keeps))
+        if keeps and {0, -1} == {*target}:
+            continue  # which is refused
+        wanted = [each for each in target if each in (2, "N + 1") or (keeps and each in (0, "N"))]
+        shape = [OPEN] * 2 if made.shape is None else made.shape
+        assert [str(dim) for dim in shape if dim is not OPEN] == list(map(str, wanted)), target
