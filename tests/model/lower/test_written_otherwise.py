@@ -250,3 +250,32 @@ def test_a_product_of_integers_is_of_none_by_either_factor(shapes: str, is_of_no
         int8[{other}] w) => (int32[C,D] y) {{ y = MatMulInteger(x, w) }}""")
     found = [each for each in ts.check(model, "onnxruntime") if "never written" in each.message]
     assert bool(found) is is_of_none
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "count"),
+    [
+        ((1, 1, "N", 4), (), 4),
+        ((1, 1, "N", 4), (2,), 1),
+        (("A", "B"), (1, 0), 2),
+        (None, (1,), 1),
+        (None, (), None),
+    ],
+)
+def test_a_resize_is_shown_how_many_sizes_it_has(shape: Any, axes: Any, count: int | None) -> None:
+    """One for each axis that it names, or that there is; else that stays open."""
+    named = f"axes = [{', '.join(map(str, axes))}]," if axes else ""
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]> g (float x, int64[K] l)
+        => (y) {{ y = Resize<{named} mode = "nearest">(x, , , l) }}""")
+    data = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    model.graph.input[0].CopyFrom(data)
+    lowered = ts.lower(model, target="onnxruntime")
+    made = {node.output[0]: node for node in lowered.graph.node}
+    resize = made["y"]
+    if count is None:
+        assert resize.input[3] == "l"
+        return
+    reshape = made[resize.input[3]]
+    (held,) = made[reshape.input[1]].attribute
+    assert (reshape.op_type, reshape.input[0]) == ("Reshape", "l")
+    assert onnx.numpy_helper.to_array(held.t).tolist() == [count]
