@@ -1,12 +1,16 @@
-"""What dialects say that are not installed: lengths worked out by hand from their documents."""
+"""What dialects say: lengths worked out by hand from documents, and those of NumPy and torch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.core.operands import Operand, check_operand
 from tensorsplit.core.records import dialects, operators
 from tensorsplit.core.records.names import DialectName
 from tests.refusals import refused
@@ -144,3 +148,86 @@ FROM_THE_FRONT = (
 @pytest.mark.parametrize("name", dialects)
 def test_an_axis_below_0_is_counted_from_the_back_or_refused(name: str) -> None:
     assert dialects[name].axis_from_back == (name not in FROM_THE_FRONT)
+    says = "refused" if name in FROM_THE_FRONT else "counts from the back"
+    assert dialects[name].notes["negative axis"] == says
+
+
+def outcome(split: Callable[..., Any], *given: Any) -> tuple[int, ...] | str:
+    """The lengths of the parts; `refused` also where data would be lost or repeated."""
+    whole = list(range(1, given[0] + 1))
+    try:
+        parts = [part.tolist() for part in split(*given)]
+    except (ValueError, RuntimeError, ZeroDivisionError):
+        return "refused"
+    in_order = [item for part in parts for item in part] == whole
+    return tuple(map(len, parts)) if in_order else "refused"
+
+
+def ours(name: Any, operand: str, dim: int, given: Any) -> tuple[int, ...] | str:
+    try:
+        sizes: tuple[int, ...] = ts.plan(name, (dim,), **{operand: given}).sizes
+    except ts.SplitError:
+        return "refused"
+    return sizes
+
+
+LISTS = [list(each) for count in range(4) for each in product((-1, 0, 1, 2, 3, 5), repeat=count)]
+NUMBERS = [*range(-1, 9)]
+
+
+@pytest.mark.parametrize("function", ["split", "array_split"])
+@pytest.mark.parametrize("dim", range(7))
+def test_the_lengths_are_those_of_numpy(function: str, dim: int) -> None:
+    split = getattr(np, function)
+    name = f"numpy.{function}"
+    for given in (*NUMBERS, *LISTS):
+        found = outcome(lambda dim, each: split(np.arange(1, dim + 1), each), dim, given)
+        assert ours(name, "indices_or_sections", dim, given) == found, given
+
+
+@pytest.mark.parametrize(
+    ("function", "operand", "takes_lists"),
+    [
+        ("split", "split_size_or_sections", True),
+        ("chunk", "chunks", False),
+        ("tensor_split", "indices_or_sections", True),
+    ],
+)
+@pytest.mark.parametrize("dim", range(7))
+def test_the_lengths_are_those_of_torch(
+    function: str, operand: str, takes_lists: bool, dim: int
+) -> None:
+    torch = pytest.importorskip("torch")
+    split = getattr(torch, function)
+    for given in (*NUMBERS, *(LISTS if takes_lists else ())):
+        found = outcome(lambda dim, each: split(torch.arange(1, dim + 1), each), dim, given)
+        found = found or "refused"  # no parts at all are no split here
+        assert ours(f"torch.{function}", operand, dim, given) == found, given
+
+
+SEVERAL = sorted({name for record in operators.values() for name in record.operands})
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("version", operators)
+def test_an_operand_is_of_the_kind_that_the_version_has(version: str, name: str) -> None:
+    record = operators[version]
+    kinds = {
+        "attribute": {each.name for each in record.attributes},
+        "input": {each.name for each in record.inputs},
+    }
+    for kind, names in kinds.items():
+        operand = Operand(None, None, None, kind)
+        if name in names:
+            check_operand(record, name, kind, operand)
+            continue
+        other = next((each for each in kinds if name in kinds[each]), None)
+        with pytest.raises(ts.SplitError) as caught:
+            check_operand(record, name, kind, operand)
+        assert caught.value.code == "TS103"
+        assert (caught.value.fix == f"give it as {other}") is (other is not None)
+        if other is None:  # then it is said which versions of this operator have it
+            for each in operators.values():
+                has_it = bool(each.attribute(name) or each.input(name))
+                is_alike = (each.vendor, each.name) == (record.vendor, record.name)
+                assert (f"{each.id} (" in caught.value.fix) is (has_it and is_alike)

@@ -116,3 +116,19 @@ def test_the_refusal_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert isinstance(again, KeyError)
     assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Split", "SplitToSequence"])
+def test_for_a_version_that_there_is_not_the_one_in_force_is_named(name: str) -> None:
+    """As onnx's own schemas have them; before the first, that one."""
+    defs = pytest.importorskip("onnx.defs")
+    for number in (*range(40), 999):
+        identifier: Any = f"onnx.{name}-{number}"
+        if identifier in ts.operators:
+            continue
+        first = 11 if name == "SplitToSequence" else 1
+        found = defs.get_schema(name, max(number, first), "").since_version
+        with pytest.raises(ts.SplitError) as caught:
+            ts.plan(identifier, (6,), axis=0)
+        assert caught.value.code == "TS101"
+        assert f"did you mean onnx.{name}-{found}? " in f"{caught.value.fix} ", identifier
