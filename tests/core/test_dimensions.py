@@ -194,6 +194,15 @@ def test_any_text_is_a_name_that_can_be_calculated_with(name: str, kind: type) -
     assert combine(lambda dim, rest: dim - dim + rest, dim, 2) == 2
 
 
+@pytest.mark.parametrize("assumptions", [{}, {"integer": True}, {"positive": True}])
+def test_a_name_is_the_same_whatever_a_library_assumes_of_it(assumptions: dict[str, bool]) -> None:
+    """Of the symbol of a library, the name counts: it is a dimension, of which nothing is known."""
+    symbol = sympy.Symbol("N", **assumptions)
+    for other in (onnx_ir.SymbolicDim(symbol), onnx_ir.SymbolicDim(symbol + 2)):
+        rest = combine(operator.sub, other, "N")
+        assert rest in (0, 2)
+
+
 def test_a_name_that_is_an_expression_is_calculated_with_as_one() -> None:
     assert str(combine(operator.sub, "N - 1", 2)) == "N - 3"
     assert str(combine(operator.floordiv, "4*N", 2)) == "2*N"
