@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
+import onnx_ir
 import pytest
 
 from tensorsplit.core import rules
+from tensorsplit.core.arithmetic import position
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.rules import MAX_PARTS, LengthRule, Uncounted, apply
 from tests.refusals import refused
 
@@ -245,3 +249,69 @@ def test_more_chunks_than_are_possible_are_refused_even_if_they_are_not_listed()
 def test_numbers_too_long_to_print_are_still_refused_in_words() -> None:
     with refused("TS302", "2^20000"):
         apply(rules.explicit, 6, (1 << 20000,))
+
+
+OF_LISTS = (
+    *(rules.explicit, rules.remainder, rules.shares, rules.not_empty),
+    *(rules.starts, rules.ends, rules.slices),
+)
+
+
+def outcome(rule: LengthRule, dim: Any, given: Sizes) -> Sizes | None:
+    """The lengths; None where they are refused."""
+    try:
+        found = apply(rule, dim, given)
+    except SplitError:
+        return None
+    assert isinstance(found, tuple)
+    return found
+
+
+def value_of(length: Any, values: dict[str, int]) -> int | None:
+    """The number that a length is where its names have values; None where it is not known."""
+    if isinstance(length, str):
+        return values[length]
+    return length.evaluate(values) if isinstance(length, onnx_ir.SymbolicDim) else length
+
+
+@pytest.mark.parametrize("named", list(product((False, True), repeat=3))[1:], ids=str)
+@pytest.mark.parametrize("rule", OF_LISTS)
+def test_what_a_rule_makes_of_names_is_what_it_makes_of_their_values(
+    rule: LengthRule, named: tuple[bool, ...]
+) -> None:
+    """And it refuses what it refuses for every value only."""
+    for numbers in product((0, 3, 5), (-1, 0, 2, 3), (-1, 0, 2, 3)):
+        dim, *given = (
+            name if is_named else number
+            for name, number, is_named in zip("mab", numbers, named, strict=True)
+        )
+        if any(is_named and number < 0 for number, is_named in zip(numbers, named, strict=True)):
+            continue  # no dimension has that name
+        known = outcome(rule, numbers[0], numbers[1:])
+        found = outcome(rule, dim, tuple(given))
+        if known is None:
+            continue
+        assert found is not None, numbers
+        values = [value_of(each, dict(zip("mab", numbers, strict=True))) for each in found]
+        pairs = list(zip(values, known, strict=True))
+        assert all(left in (None, right) for left, right in pairs), (numbers, found)
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize("count", range(5))
+def test_positions_are_those_of_a_list_of_python(count: int, beyond: int) -> None:
+    """What is added may be after the last one; else each is one of those that are there."""
+    held = list(range(count + beyond))
+    for index in range(-8, 9):
+        last = count - 1 + beyond
+        fits = -count <= index <= last
+        if fits:
+            expected = held[index - beyond if index < 0 else index]
+            assert position(index, count, last) == expected
+            continue
+        with pytest.raises(SplitError, match="TS511") as caught:
+            position(index, count, last)
+        wants = caught.value.wants or {}
+        assert [*wants.get("position", ())] == list(range(-count, last + 1))
+        least = min(c for c in range(10) if -c <= index <= c - 1 + beyond)
+        assert wants["count"][0] == least
