@@ -271,7 +271,9 @@ def value_of(length: Any, values: dict[str, int]) -> int | None:
     """The number that a length is where its names have values; None where it is not known."""
     if isinstance(length, str):
         return values[length]
-    return length.evaluate(values) if isinstance(length, onnx_ir.SymbolicDim) else length
+    found = length.evaluate(values) if isinstance(length, onnx_ir.SymbolicDim) else length
+    assert found is None or isinstance(found, int)
+    return found
 
 
 @pytest.mark.parametrize("named", list(product((False, True), repeat=3))[1:], ids=str)
