@@ -591,6 +591,29 @@ def test_parts_without_elements_are_joined_along_each_axis(
         np.testing.assert_array_equal(found, np.concatenate(parts, axis), strict=True)
 
 
+@with_own("openvino")
+@pytest.mark.parametrize(
+    ("nodes", "shape"),
+    [
+        ("p, q = Split(x, l) y = Transpose<perm = [1, 0]>(p)", (1, 0)),
+        ("p, q = Split(x, l) n = Neg(p) y = Transpose<perm = [1, 0]>(n)", (1, 0)),
+        ('p, q = Split(x, l) y = Einsum<equation = "ij->ji">(p)', (1, 0)),
+        ("y = Transpose<perm = [1, 0]>(e)", (1, 0)),
+    ],
+    ids=["a part", "what follows from a part", "an Einsum", "a constant"],
+)
+def test_what_follows_from_empty_constants_is_moved_as_it_is(
+    nodes: str, shape: tuple[int, ...], engine: Any
+) -> None:
+    """OpenVINO calculates it before; by a shape that it can't see it has no memory for it."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g () => (float[A, B] y)
+        <float[2, 1] x = {{8, 9}}, float[0, 1] e = {{}}, int64[2] l = {{0, 2}}> {{ {nodes} }}"""
+    )
+    found = run(lower(model, target="openvino"), {}, engine=engine)["y"]
+    np.testing.assert_array_equal(found, np.zeros(shape, np.float32), strict=True)
+
+
 @pytest.mark.parametrize("target", ["openvino", "portable", "onnxruntime"])
 @pytest.mark.parametrize(
     "graph",

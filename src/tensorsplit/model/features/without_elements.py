@@ -234,8 +234,11 @@ def _copies_zero(node: ir.Node, known: _Known) -> bool:
 def _loses_moved(node: ir.Node, known: _Known) -> bool:
     """Return whether a Transpose moves only axes of length 1 of an empty tensor, as a Reshape does.
 
-    Then it loses a dimension that is not seen, or takes a 0 for what the data has there.
+    Then it loses a dimension that is not seen, or takes a 0 for what the data has there. Of what
+    follows from constants alone, engines calculate it before.
     """
+    if is_fixed(first_input(node), known.seen):
+        return False
     shape = _shape_of(node, known.seen)
     order = [axis for axis in order_of(node, len(shape)) if axis in range(len(shape))]
     moved = [axis for axis in order if shape[axis] != 1]
@@ -329,7 +332,9 @@ _RIGHT_OF_NOTHING = frozenset(
 
 def _loses_moved_by_einsum(node: ir.Node, known: _Known) -> bool:
     """Return whether an Einsum of one empty tensor may move axes of length 1, as a Reshape does."""
-    return len(node.inputs) == 1 and {0, 1} <= {*_shape_of(node, known.facts)}
+    if len(node.inputs) != 1 or is_fixed(first_input(node), known.seen):
+        return False
+    return {0, 1} <= {*_shape_of(node, known.facts)}
 
 
 def _compares_nothing(node: ir.Node, known: _Known) -> bool:
