@@ -591,6 +591,7 @@ def test_a_layer_of_groups_that_is_joined_with_others_is_lowered(tmp_path: Path)
 
 TAKEN = "k = Gather(x, second) v = Gather(x, third) q = Gather(x, first)"
 TURNED_QUERIES = TAKEN.replace("q =", "p =") + " q = Transpose<perm = [0, 2, 1, 3]>(p)"
+SCALED_QUERIES = TURNED_QUERIES.replace("q =", "r =") + " q = Mul(r, h)"
 ATTENTION = "t = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, t) w = Softmax<axis = 3>(a) "
 TURNED_RESULT = "y = Transpose<perm = [0, 2, 1, 3]>(z)"
 ATTENTIONS = {
@@ -615,6 +616,18 @@ ATTENTIONS = {
     "that is one node": (
         f"{TAKEN} z = Attention(q, k, v) {TURNED_RESULT}",
         True,
+    ),
+    "of queries that are transposed and scaled": (
+        f"{SCALED_QUERIES} {ATTENTION} z = MatMul(w, v) y = Abs(z)",
+        True,
+    ),
+    "that is one node, of queries that are transposed": (
+        f"{TURNED_QUERIES} z = Attention(q, k, v) y = Abs(z)",
+        True,
+    ),
+    "of which both are transposed and scaled": (
+        f"{SCALED_QUERIES} {ATTENTION} z = MatMul(w, v) {TURNED_RESULT}",
+        False,
     ),
     "of which both are transposed": (
         f"{TURNED_QUERIES} {ATTENTION} z = MatMul(w, v) {TURNED_RESULT}",
@@ -645,6 +658,8 @@ def attention_by_numpy(name: str, x: Any) -> Any:
     made = powers / powers.sum(-1, keepdims=True) @ values
     if "not transposed" in name:
         return -made
+    if "y = Abs" in ATTENTIONS[name][0]:
+        made = abs(made)
     return made if "queries" in name else made.swapaxes(1, 2)
 
 
@@ -667,7 +682,9 @@ def test_attention_of_as_many_heads_as_queries_is_right(
 
 
 @pytest.mark.engine("openvino")
-@pytest.mark.parametrize("name", ["of a part", "that is one node"])
+@pytest.mark.parametrize(
+    "name", ["of a part", "that is one node", "of queries that are transposed and scaled"]
+)
 def test_a_layer_of_attention_of_as_many_heads_as_queries_is_lowered(
     name: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
-from tensorsplit.model.features.from_constants import is_fixed
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_fixed
 from tensorsplit.model.features.shared_memory import given_again, is_in_memory_of
 from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.axes import order_of
@@ -182,6 +182,15 @@ _WEIGHED = frozenset(
 )
 """What OpenVINO calculates together with the products of an attention, in between."""
 
+_BEFORE_TRANSPOSE = frozenset(
+    {"Abs", "Cast", "Clip", "Exp", "Neg", "Relu", "Sigmoid", "Sqrt", "Tanh"}
+)
+_BY_A_NUMBER = frozenset({"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"})
+"""What OpenVINO calculates before the Transpose of its data; these by one constant number."""
+
+_AFTER_TRANSPOSE = frozenset({"Div", "Mul", "Neg"})
+"""What it makes part of the attention, or calculates after a Transpose of the result."""
+
 _ATTENTION_OPERATORS = frozenset({"Attention", "ScaledDotProductAttention"})
 """What is an attention by itself, of which the first operand are the queries."""
 
@@ -196,7 +205,7 @@ def overwrites_queries(ref: NodeRef, seen: Facts) -> bool:
     made, queries = next(iter(ref.node.outputs), None), _queries_of(ref)
     if made is None or queries is None:
         return False
-    read, given = _heads_first(queries), _heads_last(made)
+    read, given = _heads_first(queries, seen), _heads_last(made, seen)
     if (read is queries) == (given is made) or not _is_free(read, seen):
         return False
     if any(operator_of(use.node) == "Max" for use in given.uses()):
@@ -229,19 +238,49 @@ def _weighed_from(held: ir.Value | None, operator: str) -> ir.Node | None:
     return None
 
 
-def _heads_first(queries: ir.Value) -> ir.Value:
-    """Return what queries were before a Transpose that nothing else reads."""
-    made = producer_of(queries)
-    before = None if made is None or not _swaps_heads(made) else passed_from(first_input(made))
-    return queries if before is None or len(_readers(queries)) > 1 else before
+def _heads_first(queries: ir.Value, seen: Facts) -> ir.Value:
+    """Return what queries were before a Transpose that nothing else reads.
+
+    What calculates with each element after it, as a number that scales them, OpenVINO puts before.
+    """
+    held = queries
+    for _ in range(MOST_STEPS):
+        made = producer_of(held)
+        before = None if made is None else passed_from(first_input(made))
+        if made is None or before is None or len(_readers(held)) > 1:
+            break
+        if _swaps_heads(made):
+            return before
+        if not _may_come_first(made, seen):
+            break
+        held = before
+    return queries
 
 
-def _heads_last(made: ir.Value) -> ir.Value:
-    """Return what a Transpose makes of a result, if nothing else reads that."""
-    readers = _readers(made)
-    if len(readers) != 1 or made.is_graph_output() or not _swaps_heads(readers[0]):
-        return made
-    return readers[0].outputs[0]
+def _may_come_first(made: ir.Node, seen: Facts) -> bool:
+    """Return whether OpenVINO calculates a node before the Transpose of its data."""
+    if operator_of(made) in _BEFORE_TRANSPOSE:
+        return True
+    shape = seen.tensor(made.inputs[-1]).shape
+    is_number = is_fixed(made.inputs[-1], seen) and shape is not None and set(shape) <= {1}
+    return operator_of(made) in _BY_A_NUMBER and len(made.inputs) > 1 and is_number
+
+
+def _heads_last(made: ir.Value, seen: Facts) -> ir.Value:
+    """Return what a Transpose makes of a result, scaled or not, if nothing else reads that."""
+    held = made
+    for _ in range(MOST_STEPS):
+        readers = _readers(held)
+        if len(readers) != 1 or held.is_graph_output():
+            break
+        if _swaps_heads(readers[0]):
+            return readers[0].outputs[0]
+        others = [each for each in readers[0].inputs if each is not held]
+        is_scaled = operator_of(readers[0]) in _AFTER_TRANSPOSE
+        if not is_scaled or not all(is_fixed(each, seen) for each in others):
+            break
+        held = readers[0].outputs[0]
+    return made
 
 
 def _swaps_heads(node: ir.Node) -> bool:

@@ -283,6 +283,12 @@ def _keep_result_separate(old: _ChangedLayer) -> None:
     old.graph.feed_readers(old.layer, number, kept)
 
 
+def _keep_in_between(old: _ChangedLayer) -> None:
+    """Keep what an attention reads first separate, and its result."""
+    _keep_separate(old)
+    _keep_result_separate(old)
+
+
 def _repeat_in_turn(old: _ChangedLayer) -> None:
     """Repeat a few axes at a time, which the target does rightly."""
     data, counts = old.sources
@@ -329,7 +335,8 @@ OTHER_LAYERS: Mapping[str, LayerChange] = MappingProxyType(
             _keep_result_separate, "the same, and the larger of its result and itself"
         ),
         "overwritten_queries": LayerChange(
-            _keep_result_separate, "the same, and the larger of its result and itself"
+            _keep_in_between,
+            "the same, between a Max of what it reads and a Max of its result",
         ),
         "many_repeated": LayerChange(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": LayerChange(

@@ -54,6 +54,16 @@ def _keep_result_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     lowering.changed(ref, "the same, and the larger of its result and itself", entry)
 
 
+def _keep_in_between(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take the larger of an attention's queries or weights and themselves, and so of its result.
+
+    The target moves a Transpose of either over what is between, but not over these.
+    """
+    take_larger(lowering, ref, [0])
+    read_through(lowering, ref, "Max", 2)
+    lowering.changed(ref, "the same, between a Max of what it reads and a Max of its result", entry)
+
+
 def read_through(lowering: Lowering, ref: NodeRef, operator: str, count: int) -> None:
     """Put an operator that changes nothing between a node's first output and its readers.
 
@@ -89,7 +99,7 @@ CHANGES: Mapping[str, NodeChange] = MappingProxyType(
 CHANGES_AFTER_SPLITS: Mapping[str, ChangeAfterSplits] = MappingProxyType(
     {
         "joined_groups": (("GroupNormalization",), _keep_result_separate),
-        "overwritten_queries": (("Attention", "MatMul"), _keep_result_separate),
+        "overwritten_queries": (("Attention", "MatMul"), _keep_in_between),
         "rotation": (("Add",), _keep_separate),
     }
 )
