@@ -314,3 +314,11 @@ def test_chunks_are_made_of_what_lies_in_the_chunks_of_sources(seed: int) -> Non
             assert cut.copied_from(index) == (same[0] if same else None)
         copied = [cut.copied_from(index) is not None for index in indices]
         assert cut.is_aligned is all(copied), cut
+
+
+def test_an_array_that_is_not_cut_has_the_chunks_that_it_had() -> None:
+    whole = Cut((), (), 0, (), (5, 4), (2, 3))
+    assert whole.is_aligned
+    assert whole.grid == (3, 2)
+    for index in np.ndindex(*whole.grid):
+        assert whole.copied_from(index) == (0, index)

@@ -671,3 +671,35 @@ def test_a_rule_without_lengths_takes_those_of_the_parts() -> None:
         rule = SplitRule(operands, ["a", "b"])
         made = rule.for_parts([3, 5]).divide(tensor(8), [])
         assert numbers(made) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+LAYOUTS = (
+    *(ShardRule(1, 2), ShardRule(1, 2, [8, 4]), ShardRule(1, 2, [4, 8]), ShardRule(1, 2, [6, 6])),
+    *(ShardRule(1, 2, split=[6, 6]), ShardRule(1, 2, split=[4, 8]), ShardRule(1, 2, split=[0, 12])),
+    *(ShardRule(1, 2, [6, 6], 2), ShardRule(1, 2, groups=2), ShardRule(1, 1), ShardRule(1, 4)),
+    ShardRule(1, 2, heads=[4, 1, 1], replicate=[False, True, True]),
+)
+
+
+def test_the_note_of_what_a_rank_has_is_the_same_for_the_same_elements_only() -> None:
+    """And none is needed of a rank that has all, or nothing."""
+    notes: dict[tuple[int, ...], set[str]] = {}
+    for rule in LAYOUTS:
+        made = rule.divide(tensor(12), ["t"])
+        for held, output in zip(numbers(made), made.outputs, strict=True):
+            assert (output.layout == "") is (len(held) in (0, 12))
+            if held:
+                notes.setdefault(tuple(held), set()).add(output.layout)
+    assert all(len(each) == 1 for each in notes.values())
+    assert len({note for each in notes.values() for note in each}) == len(notes)
+    other = ShardRule(0, 2).divide(StoredTensor("t", (12, 2), "float", 96), ["t"])
+    assert {each.layout for each in other.outputs}.isdisjoint(set().union(*notes.values()))
+
+
+def test_notes_in_files_that_were_written_before_are_understood() -> None:
+    made = ShardRule(1, 2, [8, 4]).divide(tensor(12), ["t"])
+    assert [each.layout for each in made.outputs] == NOTES
+
+
+NOTES = ["60eda7fe8e69bc42", "73f2b14ba20648f6"]
+"""What files hold that were written until today."""

@@ -1364,6 +1364,25 @@ def test_resize_by_other_sizes_is_refused_in_opset_10(made: Any) -> None:
         convert(made, 10)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    "scale", [0.5, 0.25, 0.125, 0.2, 1 / 3, 0.4, 2 / 3, 0.75, 0.9, 1.0, 1.5, 2.0, 3.0]
+)
+def test_a_smaller_image_has_neighbours_that_are_nearest_however_it_is_rounded(
+    scale: float, mode: str
+) -> None:
+    """Opset 10 does not say which; where each place is a whole number, it does not matter."""
+    places = np.arange(9) / float(np.float32(scale))
+    is_open = scale < 1 and mode == "nearest" and bool((places % 1).any())
+    scales = [tensor("s", [1, 1, 1, scale], np.float32)]
+    made = of(node("Resize", "x s", "y", mode=mode), 10, scales, x=IMAGE)
+    if is_open:
+        with refused("TS512", "Resize", "nearest"):
+            convert(made, 11)
+        return
+    assert "floor" in str(attributes(convert(made, 11), "Resize")) or mode == "linear"
+
+
 def test_what_is_nearest_where_an_image_becomes_smaller_is_open_in_opset_10() -> None:
     """onnxruntime rounds up there; of a half or a third every way of rounding is the same."""
     wide = [1, 1, 2, 8]
