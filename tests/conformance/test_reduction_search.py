@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 from tensorsplit.conformance import reducing
 from tensorsplit.conformance.reducing import Candidate, Failure, Reduced
+from tensorsplit.engines.process import Reply
 
 HEAD = '<ir_version: 9, opset_import: ["": 18]> '
 Rule = Callable[[Candidate], bool]
@@ -310,3 +311,50 @@ def test_the_nodes_that_a_value_needs(name: str, needed: list[int]) -> None:
     )
     nodes = list(made.graph.node)
     assert reducing._ancestors(nodes, name) == [nodes[number] for number in needed]
+
+
+class Process:
+    """What stands for the process of an engine; it runs from the first request to its end."""
+
+    def __init__(self) -> None:
+        self.pid: int | None = None
+        self.asked: list[str] = []
+
+    def ask(self, request: tuple[Any, ...], _seconds: float) -> Reply:
+        assert self.pid == 7, "the engine was not imported"
+        self.asked.append(request[0])
+        return Reply({"y": numbers(2)})
+
+    def close(self) -> None:
+        self.pid = None
+
+
+def test_an_engine_is_imported_once_in_each_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What that takes is no part of the time that a model has."""
+    made: list[Process] = []
+    imported: list[Process] = []
+
+    class Chosen:
+        source = "engine.py"
+
+        def process(self, _most: int) -> Process:
+            made.append(Process())
+            return made[-1]
+
+    def prepare(process: Process, source: str) -> None:
+        assert source == "engine.py"
+        process.pid = 7
+        imported.append(process)
+
+    monkeypatch.setattr(reducing, "prepare", prepare)
+    subject: Any = Chosen()
+    trial = reducing._Trial(subject, 1.0)
+    model = parse_model(HEAD + "g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    same = Candidate(model, {"x": numbers(2)}, {"y": numbers(2)})
+    for afresh in (False, False, True, False):
+        assert trial.failure(same, afresh=afresh) is None
+    assert imported == made
+    assert [each.asked for each in made] == [["engine.py"] * 2, ["engine.py"] * 2]
+    assert made[0].pid is None
+    trial.close()
+    assert made[1].pid is None

@@ -20,6 +20,7 @@ from tensorsplit.core.arithmetic import (
     fitting,
     fitting_zero,
     in_order,
+    maximum,
     minimum,
     position,
     total,
@@ -87,7 +88,7 @@ def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *numbers: function(*(np.asarray(each, np.float32) for each in numbers))
 
 
-ROUNDED_NODES = NODES | {
+ROUNDED_NODES = {name: node for name, node in NODES.items() if name not in ("divide", "total")} | {
     "near_quotient": rounded(lambda left, right: quotient(left, right).astype(np.int32)),
     "less": rounded(np.less),
     "equal": rounded(np.equal),
@@ -319,6 +320,10 @@ def test_a_formula_is_natural_if_all_that_it_is_made_of_is_0_or_more() -> None:
     for natural in (dim, dim + 0, dim + 1, dim * 2, dim // 2, minimum(dim, 3), total((dim, 1))):
         assert isinstance(natural, Formula)
         assert natural.is_natural
+    larger = (maximum(any_number, 0), maximum(any_number, dim), maximum(dim, any_number))
+    assert all(each.is_natural for each in larger)
+    assert not maximum(any_number, -1).is_natural
+    assert not maximum(any_number, value("z")).is_natural
     for other in (any_number, dim + -1, dim * -1, dim - 1, minimum(dim, -1), dim + any_number):
         assert isinstance(other, Formula)
         assert not other.is_natural

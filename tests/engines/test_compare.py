@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from decimal import Context, Decimal
 from typing import Any
 
 import ml_dtypes
@@ -20,7 +21,14 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.engines import compare as compare_module
-from tensorsplit.engines.compare import RELATIVE, Difference, Reference, Tolerance, differences
+from tensorsplit.engines.compare import (
+    RELATIVE,
+    Difference,
+    Reference,
+    Tolerance,
+    _rounded_up,
+    differences,
+)
 from tensorsplit.engines.limits import Limits
 from tests.engines.models import model, node, split_model, tensor
 
@@ -349,3 +357,14 @@ def test_the_size_of_a_complex_number_is_its_absolute_value(kind: str) -> None:
     rtol, atol = Tolerance().of(np.array([3 + 4j, -4 - 3j, 5j], kind))
     assert atol == pytest.approx(5 * rtol)
     assert rtol == RELATIVE[kind]
+
+
+def test_what_is_offered_has_two_digits_and_none_smaller_would_do() -> None:
+    random = np.random.default_rng(6)
+    made = [float(each) for each in 10.0 ** random.uniform(-30, 30, 300)]
+    made += [float(f"{digits}e{power}") for digits in range(10, 100) for power in range(-9, 9)]
+    for number in (*made, *np.nextafter(made[300:], np.inf).tolist()):
+        text = _rounded_up(number)
+        assert len(Decimal(text).normalize().as_tuple().digits) <= 2
+        assert float(text) >= number
+        assert float(Context(prec=2).next_minus(Decimal(text))) < number * (1 + 1e-12)
