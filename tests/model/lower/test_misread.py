@@ -1741,3 +1741,54 @@ def test_lengths_that_are_counted_by_a_default_alone_are_counted(opset: int) -> 
     x = RANDOM.integers(1, 9, 5)
     got = ts.run(lowered, {"x": x, "v": np.array(5)}, engine="openvino")
     assert [got[each].tolist() for each in "ab"] == [x[:2].tolist(), x[2:].tolist()]
+
+
+LEFT_OUT: dict[str, tuple[str, str, str, tuple[int, ...], bool]] = {
+    "turned": ("1,2,3", "1", "y = Transpose<perm = [1, 0]>(r)", (3, 1), True),
+    "turned, of an open length": ("1,N,M", "1", "y = Transpose<perm = [1, 0]>(r)", (3, 1), True),
+    "turned, of an open batch": ("N,2,3", "1", "y = Transpose<perm = [1, 0]>(r)", (3, 1), False),
+    "turned, where no axis was": ("2,1,3", "0", "y = Transpose<perm = [1, 0]>(r)", (3, 1), False),
+    "turned, of two axes": ("2,3,1,2", "0, 3", "y = Transpose<perm = [1, 0]>(r)", (1, 3), True),
+    "exchanged": ("1,2,2,3", "-3", "y = Transpose<perm = [1, 0, 2]>(r)", (2, 1, 3), True),
+    "moved in a circle": ("1,2,1,3", "1", "y = Transpose<perm = [2, 0, 1]>(r)", (3, 1, 1), False),
+    "after an Identity": ("1,2,3", "1", "i = Identity(r) y = Transpose(i)", (3, 1), True),
+    "after another node": ("1,2,3", "1", "n = Abs(r) y = Transpose(n)", (3, 1), False),
+    "in columns": ("2,2,3", "1", "y = Reshape(r, c)", (6, 1), True),
+    "in columns, of an open batch": ("N,2,3", "1", "y = Reshape(r, c)", (6, 1), True),
+    "in rows": ("2,2,3", "1", "y = Reshape(r, l)", (1, 6), False),
+    "in three axes": ("2,2,3", "1", "y = Reshape(r, k)", (2, 1, 3), False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean"])
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_another_shape_of_what_is_reduced_is_not_lost(
+    name: str, operator: str, engine: Any
+) -> None:
+    """OpenVINO leaves the node out where a length of 1 is at the place of a reduced axis."""
+    dims, axes, nodes, shape, is_lost = LEFT_OUT[name]
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x) => (float[] y)
+        <int64[{len(axes.split(","))}] a = {{{axes}}}, int64[2] c = {{-1, 1}},
+        int64[2] l = {{1, -1}}, int64[3] k = {{2, 1, 3}}>
+        {{ r = {operator}<keepdims = 0>(x, a) {nodes} }}"""
+    )
+    model.graph.output[0].ClearField("type")
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    found = ts.check(model, target="openvino")
+    assert [each.severity for each in found if "left out, so" in each.message] == [
+        "warning"
+    ] * is_lost
+    sizes = {"N,2,3": (2, 2, 3) if "columns" in name else (1, 2, 3), "1,N,M": (1, 2, 3)}
+    size = sizes.get(dims) or tuple(map(int, dims.split(",")))
+    x = np.random.default_rng(5).uniform(0.5, 2, size).astype(np.float32)
+    reduce = x.max if operator == "ReduceMax" else x.mean
+    wanted = reduce(axis=tuple(map(int, axes.split(",")))).reshape(shape)
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) is is_lost
+    assert ts.lower(lowered, target="openvino") == lowered
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, strict=True)
+    if engine == "openvino":
+        assert (ts.run(model, {"x": x}, engine=engine)["y"].shape != shape) is is_lost

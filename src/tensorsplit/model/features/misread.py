@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_known, may_be_same, same_shape
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.attention import OF_ATTENTION, is_rotation, overwrites_queries
 from tensorsplit.model.features.from_constants import (
@@ -28,7 +28,7 @@ from tensorsplit.model.features.ranks import (
 )
 from tensorsplit.model.features.transforms import OF_TRANSFORMS
 from tensorsplit.model.features.values import operands_of
-from tensorsplit.model.graph.axes import given_axes
+from tensorsplit.model.graph.axes import given_axes, order_of
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -509,6 +509,45 @@ _JOINED_TO_PRODUCTS = frozenset({"Add", "Div", "Mul", "PRelu", "Sub"})
 """What OpenVINO calculates together with the product before it."""
 
 
+_LEAVES_OUT = frozenset(REDUCTIONS) - {"ReduceLogSum", "ReduceLogSumExp"}
+"""The reductions after which OpenVINO leaves out what only gives their results another shape."""
+
+
+def _is_left_out(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a node gives results of a reduction, without its axes, another shape.
+
+    One is left out that gives a length of 1 at the place that a reduced axis had: a Reshape of two
+    axes, or a Transpose that moves only such of length 1, and exchanges them. Reshapes to more axes
+    stay, those that were tried, and bools are right.
+    """
+    held, made = ref.input(0), producer_of(passed_from(ref.input(0)))
+    if made is None or operator_of(made) not in _LEAVES_OUT or not ref.node.outputs:
+        return False
+    if attribute_of(made, "keepdims", ir.AttributeType.INT, 1) != 0:
+        return False
+    shapes = (seen.tensor(each).shape for each in (first_input(made), held, ref.node.outputs[0]))
+    data, before, after = ((None,) if shape is None else shape for shape in shapes)
+    if ir.DataType.BOOL in seen.element_types(held) or len(before) != len(after):
+        return False
+    places = {axis % max(len(data), 1) for axis in given_axes(made) or ()}
+    pairs = enumerate(zip(before, after, strict=True))
+    is_lost = any(place in places and new == 1 != old for place, (old, new) in pairs)
+    return is_lost and _gives_same_order(ref.node, before)
+
+
+def _gives_same_order(node: ir.Node, shape: Shape) -> bool:
+    """Return whether a node is a Reshape of two axes, or exchanges axes of length 1 with others."""
+    if operator_of(node) == "Reshape":
+        return len(shape) == _IMAGE_RANK
+    order = order_of(node, len(shape))
+    if sorted(order) != [*range(len(shape))] or any(
+        order[axis] != i for i, axis in enumerate(order)
+    ):
+        return False
+    moved = [axis for axis in order if shape[axis] != 1]
+    return moved == sorted(moved)
+
+
 _SCALE_OR_AXES = 1
 """The input of a DequantizeLinear that holds its scale, and that of a reduction with its axes."""
 
@@ -603,6 +642,8 @@ _CHOICE_TESTS: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_c
 
 _PULLED_TEST: tuple[tuple[str, _Holds], ...] = (("pulled_axes", _mistakes_pulled_axes),)
 
+_LEFT_OUT_TEST: tuple[tuple[str, _Holds], ...] = (("left_out", _is_left_out),)
+
 _AXES_TEST: tuple[tuple[str, _Holds], ...] = (("one_of_parts", _has_axes_in_part),)
 
 _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
@@ -669,6 +710,7 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
         ),
+        **dict.fromkeys(("Reshape", "Transpose"), _LEFT_OUT_TEST),
         "Squeeze": (("squeezed_constant", _squeezes_constant),),
         "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),

@@ -210,6 +210,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",
         "later_part_to_bool": "is a Cast to bool of a part of a Split into equal parts, or of what"
         " a MaxPool, Unique, GRU or RNN gives, not of the first",
+        "left_out": "is a Reshape or a Transpose of what a reduction gives without its axes, to a"
+        " length of 1 where one of these was",
         "one_of_parts": "takes its axes, or its one scale, from one of several parts",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",

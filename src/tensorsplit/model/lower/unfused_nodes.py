@@ -92,6 +92,7 @@ CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "data_in_bytes": _keep_factor_separate,
         "rounded_extreme": _keep_separate,
         "pulled_axes": _keep_reduction_separate,
+        "left_out": _keep_reduction_separate,
     }
 )
 """How these nodes are written before splits are, by what the target can't do."""
