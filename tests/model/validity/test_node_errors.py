@@ -7,10 +7,16 @@ from typing import Any
 
 import onnx
 import onnx_ir as ir
+import pytest
 from onnx import AttributeProto, NodeProto, TypeProto, checker, defs, helper
 
-from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.validity.node_errors import not_taken, wrong_signature
+from tensorsplit.model.graph.nodes import walk
+from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.validity.node_errors import (
+    contradicting_types,
+    not_taken,
+    wrong_signature,
+)
 
 KINDS: dict[str, Any] = {
     "INT": 1,
@@ -141,3 +147,95 @@ def test_types() -> None:
             assert is_refused == bool(why) or (is_of_shapes and not is_refused), (whole, why)
             refused, taken = refused + is_refused, taken + (not is_refused)
     assert min(refused, taken) > 1000
+
+
+def wrong_in(text: str, opset: int = 18) -> list[str]:
+    """The types in a model that contradict each other, by what its nodes and bodies declare."""
+    made = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": {opset}]>
+        g (float[2,3] x, int64 n, bool on, int64[2] k, seq(float[3]) q) => (y) {{ {text} }}""")
+    model = ir.from_proto(made)
+    facts = analyse(model)
+    return [str(error) for ref in walk(model) for error in contradicting_types(ref, facts.of)]
+
+
+BODIES: list[tuple[int, str, bool]] = [
+    *(
+        (
+            18,
+            f"""y = If(on) <then_branch = t () => ({one} a) {{ a = Identity(x) }},
+            else_branch = e () => ({other} b) {{ b = Cast<to = 1>(x) }}>""",
+            is_right,
+        )
+        for one, other, is_right in (
+            ("float[2,3]", "float[2,3]", True),
+            ("float[2,3]", "float[3]", True),  # shapes may differ
+        )
+    ),
+    *(
+        (
+            18,
+            f"""y = If(on) <then_branch = t () => (a) {{ a = Identity(x) }},
+            else_branch = e () => (b) {{ b = Identity({other}) }}>""",
+            other == "x",
+        )
+        for other in "xkq"
+    ),
+    *(
+        (
+            18,
+            f"""y, z = Loop(n, on, {start}) <body = b ({count} i, {goes} c, {taken} v)
+            => (bool d, u, w) {{ d = Identity(on) u = {given} w = {row} }}>""",
+            is_right,
+        )
+        for start, count, goes, taken, given, row, is_right in (
+            ("x", "int64", "bool", "float[2,3]", "Neg(v)", "Identity(n)", True),
+            ("x", "int64", "bool", "int64[2]", "Neg(x)", "Identity(n)", False),
+            ("x", "int32", "bool", "float[2,3]", "Neg(v)", "Identity(n)", False),
+            ("x", "int64", "int64", "float[2,3]", "Neg(v)", "Identity(n)", False),
+            ("x", "int64", "bool", "float[2,3]", "Cast<to = 7>(v)", "Identity(n)", False),
+            ("x", "int64", "bool", "float[2,3]", "Neg(v)", "Identity(q)", False),  # collected
+            ("q", "int64", "bool", "seq(float[3])", "Identity(v)", "Identity(n)", True),
+            ("q", "int64", "bool", "float[3]", "Identity(q)", "Identity(n)", False),
+        )
+    ),
+    *(
+        (
+            opset,
+            f"""y, z = Scan<num_scan_inputs = 1, body = b ({state} s, {row} r) => (t, w)
+            {{ t = {given} w = Identity(r) }}> ({lengths}x, x)""",
+            is_right,
+        )
+        for opset, lengths in ((8, ", "), (9, ""), (18, ""))
+        for state, row, given, is_right in (
+            ("float[2,3]", "float[3]", "Neg(s)", True),
+            ("int64[2,3]", "float[3]", "Neg(x)", False),
+            ("float[2,3]", "int64[3]", "Neg(s)", False),
+            ("float[2,3]", "float[3]", "Cast<to = 7>(s)", False),
+        )
+    ),
+    *(
+        (
+            18,
+            f"""y, z = Scan<num_scan_inputs = 1, scan_input_axes = [{axis}],
+            scan_output_axes = [{place}], body = b (float[2,3] s, float[A] r) => (t, w)
+            {{ t = Neg(s) w = Identity(r) }}> (x, x)""",
+            -2 <= axis < 2 and -2 <= place < 2,  # an output has an axis more than a row
+        )
+        for axis, place in ((0, 0), (1, 1), (-2, -2), (2, 0), (-3, 0), (0, 2), (0, -3), (1, -1))
+    ),
+    *(
+        (17, f"y = SequenceMap({given}) <body = b ({kinds}) => (t) {{ t = Neg(r) }}>", is_right)
+        for given, kinds, is_right in (
+            ("q", "float[3] r", True),
+            ("q", "int64[3] r", False),
+            ("q, x", "float[3] r, float[2,3] s", True),
+            ("q, x", "float[3] r, int64[2,3] s", False),
+        )
+    ),
+]
+"""An opset, a node with bodies, and whether its types agree by the text of the standard."""
+
+
+@pytest.mark.parametrize(("opset", "text", "is_right"), BODIES)
+def test_types_that_are_passed_to_bodies_and_back(opset: int, text: str, is_right: bool) -> None:
+    assert (wrong_in(text, opset) == []) is is_right
