@@ -141,3 +141,33 @@ def test_a_branch_changes_a_sequence(made: str, change: str) -> None:
         branches += "else_branch = e () => (h) { h = Identity(s) }>"
         result = rule(items, other) if taken == "Less" else items
         check(source, f"is = {taken}(first, p) r = If(is) {branches}", result)
+
+
+@pytest.mark.parametrize("made", ["none", "two", "chunks", "columns without their axis"])
+@pytest.mark.parametrize("change", ["SequenceInsert(s, {}, p)", "SequenceErase(s, p)"])
+def test_a_fed_position_is_that_of_a_tensor_or_stops_the_model(made: str, change: str) -> None:
+    """One is inserted before any, or after all; one is taken away that is there."""
+    source, items = MADE[made]
+    name, other = other_for(items)
+    is_erased = "Erase" in change
+    if is_erased and not items:
+        return
+    model = onnx.parser.parse_model(
+        f"{HEAD.replace('OUTPUTS', 'y')} s = {source} r = {change.format(name)}"
+        " y = ConcatFromSequence<axis = 0>(r) }"
+    )
+    lowered = ts.lower(model, target="portable")
+    ends = range(-len(items), len(items) + (not is_erased))
+    for place in range(-len(items) - 2, len(items) + 3):
+        feeds = {**FEEDS, "p": np.array(place)}
+        if place not in ends:
+            with pytest.raises(ts.SplitError):
+                ts.run(lowered, feeds)
+            continue
+        wanted = [*items]
+        if is_erased:
+            del wanted[place]
+        else:
+            wanted.insert(place, other)
+        (got,) = ts.run(lowered, feeds).values()
+        assert (got == np.concatenate(wanted)).all(), place
