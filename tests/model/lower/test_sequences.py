@@ -152,22 +152,23 @@ def test_a_fed_position_is_that_of_a_tensor_or_stops_the_model(made: str, change
     is_erased = "Erase" in change
     if is_erased and not items:
         return
-    model = onnx.parser.parse_model(
-        f"{HEAD.replace('OUTPUTS', 'y')} s = {source} r = {change.format(name)}"
-        " y = ConcatFromSequence<axis = 0>(r) }"
+    text = f"{HEAD.replace('OUTPUTS', 'y')} s = {source} r = {change.format(name)} y = "
+    counted, joined = (
+        ts.lower(onnx.parser.parse_model(f"{text} {use} }}"), target="portable")
+        for use in ("SequenceLength(r)", "ConcatFromSequence<axis = 0>(r)")
     )
-    lowered = ts.lower(model, target="portable")
     ends = range(-len(items), len(items) + (not is_erased))
     for place in range(-len(items) - 2, len(items) + 3):
         feeds = {**FEEDS, "p": np.array(place)}
         if place not in ends:
             with pytest.raises(ts.SplitError):
-                ts.run(lowered, feeds)
+                ts.run(counted, feeds)
             continue
         wanted = [*items]
         if is_erased:
             del wanted[place]
         else:
             wanted.insert(place, other)
-        (got,) = ts.run(lowered, feeds).values()
+        assert ts.run(counted, feeds)["y"] == len(wanted)
+        (got,) = ts.run(joined, feeds).values()
         assert (got == np.concatenate(wanted)).all(), place
