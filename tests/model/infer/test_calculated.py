@@ -27,6 +27,10 @@ def values(text: str, *names: str, data: str = "float[N]") -> tuple[Any, ...]:
     return analyse(made), made.graph.inputs[0], tuple(found[name] for name in names)
 
 
+STOPPING = """half = Div(n, two) halves = Concat<axis = 0>(half, half) ones = Cast<to = 7>(even)
+size = Mul(ones, two) all = Slice(halves, zero, size) l = Reshape(all, two)"""
+"""Halves, but for data that is not "even": there the model stops, as nothing has two elements."""
+
 FOUR = "l = Concat<axis = 0>(rest, four)"
 
 
@@ -61,6 +65,12 @@ def test_lengths_that_always_fit(text: str, count: int, fits: bool, data: str) -
         ),
         ("rest = Sub(n, two) l = Concat<axis = 0>(two, rest)", 2, None),
         ("half = c.Div(n, two) l = Concat<axis = 0>(half, half)", 2, None),  # not ONNX's own
+        (
+            f"h = Div(n, two) twice = Mul(h, two) even = Equal(twice, n) {STOPPING}",
+            2,
+            (equal, (2,)),
+        ),
+        (f"even = Less(n, four) {STOPPING}", 2, None),  # it stops at longer data, even or not
     ],
 )
 def test_the_rule_by_which_lengths_are_calculated(text: str, count: int, rule: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import onnx_ir as ir
 import pytest
 
-from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, SequenceFact, Tensor
 from tensorsplit.model.infer.splits import KnownSplit, length_of_axis, split_of
 
 OPEN = None
@@ -187,3 +187,32 @@ def test_the_length_of_an_axis() -> None:
         fed = replace(intent, axis=None)
         wanted = shape[0] if shape and len({*shape}) == 1 else None
         assert length_of_axis(fed, Tensor(ir.DataType.FLOAT, shape)) == wanted
+
+
+OPTIONAL = ir.OptionalType(ir.TensorType(ir.DataType.FLOAT))
+
+
+@pytest.mark.parametrize(
+    ("given", "is_wrong"),
+    [
+        (UNKNOWN, False),
+        (Tensor(None), False),
+        (Tensor(None, (4, 3)), False),
+        (Tensor(ir.DataType.FLOAT), False),
+        (Tensor(ir.DataType.FLOAT, (4, "N")), False),
+        (SequenceFact(ir.DataType.FLOAT), True),
+        (Other(OPTIONAL), True),
+    ],
+)
+def test_data_of_which_little_is_known(given: Fact, is_wrong: bool) -> None:
+    """Only a tensor of a known type and length is sure to be split, and nothing else can be.
+
+    Lengths below 0 are wrong for any of it.
+    """
+    for lengths in ((1, 3), (OPEN, 3), (-1, 5)):
+        made = known("Split", 13, [given, Tensor(ir.DataType.INT64, (2,), lengths)], 2)
+        assert bool(made.errors) is (is_wrong or -1 in lengths)
+        is_sure = given == Tensor(ir.DataType.FLOAT, (4, "N")) and lengths == (1, 3)
+        assert made.is_decided is is_sure
+        kind = given.element_type if isinstance(given, Tensor) else None
+        assert all(isinstance(e, Tensor) and e.element_type == kind for e in made.outputs)
