@@ -279,6 +279,26 @@ def test_calls_say_what_the_nodes_say_that_onnx_puts_in_their_place() -> None:
         assert {name: inlined[name] for name in found if name in inlined} == found, seed
 
 
+@pytest.mark.parametrize(
+    ("node", "given"),
+    [
+        ("Slice(a, b, c, d)", "x, one, two"),
+        ("ReduceSum<keepdims = 0>(a, b)", "x"),
+        ("Squeeze(a, b)", "w"),
+        ("Pad(a, b, c, d)", "x, four"),
+        ("OptionalHasElement(a)", ""),
+    ],
+)
+def test_what_a_call_leaves_out_is_left_out(node: str, given: str) -> None:
+    made = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18, "l": 1]>
+        g (float[N,M] x, float[1,5,1] w) => (y) <int64[1] one = {{1}}, int64[1] two = {{2}},
+        int64[4] four = {{1, 2, 3, 4}}> {{ y = l.F({given}) }}
+        <opset_import: ["": 18], domain: "l"> F (a, b, c, d) => (e) {{ e = {node} }}""")
+    inlined = inliner.inline_local_functions(made)
+    assert shapes(made)["y"] == shapes(inlined)["y"]
+    assert shapes(made)["y"] is not None
+
+
 @pytest.mark.parametrize("path", sorted(TORCH.glob("*.onnx")), ids=lambda path: path.stem)
 def test_models_of_torch(path: Path) -> None:
     made = onnx.load(path)

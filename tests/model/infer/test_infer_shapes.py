@@ -709,6 +709,29 @@ def test_a_wrong_split_that_never_runs_stops_nothing() -> None:
         infer_shapes(made)
 
 
+@pytest.mark.parametrize(("condition", "is_called"), [(1, True), (0, False)])
+def test_a_function_never_runs_that_only_a_branch_calls_which_is_never_taken(
+    condition: int, is_called: bool
+) -> None:
+    made = _parsed(
+        f"""g (float[6] x) => (y) <bool on = {{{condition}}}> {{ y = If(on)
+        <then_branch = t () => (a) {{ a, b = l.F(x) }},
+        else_branch = e () => (c) {{ c = Neg(x) }}> }}""",
+        functions="F (v) => (p, q) { p, q = Split(v) }",
+    )
+    facts = analyse(ir.from_proto(made))
+    assert facts.never_runs("function l::F/Split[0]") is not is_called
+    assert facts.uncalled == ()
+
+
+def test_a_wrong_split_in_a_function_that_nobody_calls_stops_nothing() -> None:
+    made = _parsed(
+        "g (float[6] x) => (y) { y = Neg(x) }",
+        functions="F (v) => (p, q) { s = Constant<value_ints = [-1, 7]>() p, q = Split(v, s) }",
+    )
+    assert shapes(made)["y"] == (6,)
+
+
 def test_an_attribute_of_a_function_that_nobody_calls_is_left_open() -> None:
     nodes = [linked("SplitToSequence", "d", "q", link("keepdims", "kept"))]
     made = simple(node("Relu", "x", "y"), outputs="y")
