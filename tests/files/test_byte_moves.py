@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -314,6 +315,36 @@ def test_chunks_are_made_of_what_lies_in_the_chunks_of_sources(seed: int) -> Non
             assert cut.copied_from(index) == (same[0] if same else None)
         copied = [cut.copied_from(index) is not None for index in indices]
         assert cut.is_aligned is all(copied), cut
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="reads at a place are not of this system")
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_ranges_that_the_system_copies_in_part_are_whole(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest is read and written, in blocks."""
+
+    def copied(source: int, target: int, size: int, start: int, offset: int) -> int:
+        if calls.pop():
+            raise OSError
+        os.pwrite(target, os.pread(source, min(size, most), start), offset)
+        return min(size, most)
+
+    monkeypatch.setattr(byte_files, "BLOCK", 4)
+    monkeypatch.setattr(byte_copies, "_LONG", 0)
+    monkeypatch.setattr(os, "copy_file_range", copied, raising=False)
+    data = np.arange(1, 31, dtype=np.uint8).reshape(1, 30)
+    ends = (
+        RowPlace(str(tmp_path / "s"), 2, ((0, 30),)),
+        RowPlace(str(tmp_path / "t"), 1, ((0, 30),)),
+    )
+    for fails in ([True], [True, False], [True, False, False]):
+        calls = fails.copy()
+        move = Move(1, 30, ends[:1], ends[1:])
+        written(move, data)
+        (task,) = copies([move])
+        task.write(1 << 20)
+        assert Path(ends[1].path).read_bytes() == b"\0" + data.tobytes() + bytes(3)
 
 
 def test_an_array_that_is_not_cut_has_the_chunks_that_it_had() -> None:

@@ -703,3 +703,28 @@ def test_notes_in_files_that_were_written_before_are_understood() -> None:
 
 NOTES = ["60eda7fe8e69bc42", "73f2b14ba20648f6"]
 """What files hold that were written until today."""
+
+
+@pytest.mark.parametrize(
+    ("segments", "ranks", "blocks"),
+    [
+        ([10], 2, [[0, 1], [2, ZERO]]),
+        ([8, 6], 2, [[0, 2], [1, 3]]),
+        ([12, 6], 2, [[0, 1, 3], [2, ZERO, 4]]),  # the last two are with padding a block
+        ([12, 4], 2, [[0, 1, 3], [2, ZERO, ZERO]]),
+        ([6, 8], 2, "refused"),  # a block would be of both segments
+    ],
+)
+def test_what_follows_is_padded_where_the_other_one_is(
+    segments: list[int], ranks: int, blocks: list[list[int]] | str
+) -> None:
+    length = sum(segments)
+    leader = ShardRule(1, ranks, segments, pad_to=[8]).divide(tensor(length), ["t"])
+    follower = tensor(-(-length // 4), "s")
+    try:
+        made = FollowRule("t", 1, 4).divide(follower, [], leader)
+    except SplitError:
+        assert blocks == "refused"
+        return
+    assert numbers(made) == blocks
+    assert {each.unpadded for each in made.outputs} == {follower.shape[1]}
