@@ -28,7 +28,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.maker import Maker
+from tensorsplit.core.maker import Maker, written
 from tensorsplit.core.rules import LengthRule, apply
 
 Listed: TypeAlias = "np.ndarray[Any, Any]"
@@ -331,3 +331,21 @@ def test_a_formula_is_natural_if_all_that_it_is_made_of_is_0_or_more() -> None:
 
 def test_lengths_that_are_numbers_and_fit_need_no_guard() -> None:
     assert fitting_zero(6, (2, 4)) == 0
+
+
+@pytest.mark.parametrize(
+    ("most", "count", "is_exact"),
+    [
+        *((5, 3, True), (1 << 23, 2, True), ((1 << 23) + 1, 2, False)),
+        *((1 << 24, 1, True), (1 << 24, 2, False), ((1 << 24) + 1, 1, False)),
+    ],
+)
+def test_numbers_whose_sum_a_float_holds_are_summed_up_as_floats(
+    most: int, count: int, is_exact: bool
+) -> None:
+    """float32 has 24 bits for the digits of a number."""
+    assert is_exact == (np.float32(most * count) == most * count and most * count <= 1 << 24)
+    numbers = Formula("shaped", maximum(minimum(value("y"), most), 0), count)
+    made = written(Formula("total", numbers), rounds_integers=True)
+    assert made.operation == ("near_total" if is_exact else "pick")
+    assert written(Formula("total", numbers), rounds_integers=False).operation == "total"
