@@ -1328,6 +1328,23 @@ def resized(
     return model(graph(made, inputs, [value("y", FLOAT, [None] * 4)], constants), 11)
 
 
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize("given", ["e, s", "f"])
+def test_scales_or_sizes_that_are_empty_around_a_body_are_left_out(given: str, opset: int) -> None:
+    """From opset 13 on, onnx's inference refuses a node that seems to have both."""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 11]> g (float[1, N] x, bool c) => (float[A, B] z)
+        <float[0] e = {{}}, float[2] f = {{1, 2}}, int64[2] s = {{1, 6}}> {{
+        z = If(c) <then_branch = a () => (float[C, D] y) {{ y = Resize(x, e, {given}) }},
+        else_branch = b () => (float[E, F] w) {{ w = Neg(x) }}> }}"""
+    )
+    newer = converted(made, opset)
+    x = np.array([[3, 1, 2]], np.float32)
+    for yes, expected in ((True, [[3, 3, 1, 1, 2, 2]]), (False, -x)):
+        found = ts.run(newer, {"x": x, "c": np.array(yes)})["z"]
+        np.testing.assert_array_equal(found, np.array(expected, np.float32), strict=True)
+
+
 def test_what_only_other_modes_ask_for_is_left_out_in_opset_10() -> None:
     made = resized([1, 1, 2, 6], "linear")
     given: dict[str, Any] = {

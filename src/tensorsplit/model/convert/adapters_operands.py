@@ -591,6 +591,21 @@ _RESIZES = only(
     *("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
 )
 
+
+def _resize_omitting(node: NodeConversion) -> None:
+    """Leave out what is empty of scales and sizes, as is possible from opset 13 on.
+
+    In a body, nobody who takes both for given sees that a tensor from around it is empty.
+    """
+    _RESIZES(node)
+    inputs = [node.input(index) for index in range(4)]
+    for index in (2, 3):
+        given = node.known(index)
+        if given is not None and not given.size:
+            inputs[index] = None
+    node.set_inputs(*inputs)
+
+
 ADAPTERS = table(
     ("ReduceSum", 13, _axes_up, _reducer_down),
     (_OTHER_REDUCTIONS, 18, _axes_up, _reducer_down),
@@ -619,6 +634,6 @@ ADAPTERS = table(
     ("Upsample", 10, renamed("Resize"), None),
     ("Resize", 10, None, _resize_to_upsample),
     ("Resize", 11, _resize_up, _resize_down),
-    ("Resize", 13, _RESIZES, _resize_empty),
+    ("Resize", 13, _resize_omitting, _resize_empty),
     ("Resize", 19, None, _RESIZES),
 )
