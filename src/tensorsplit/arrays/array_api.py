@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import check_buffer, check_buffers
 from tensorsplit.arrays.numpy import check_few, standard_name
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.errors import NOT_AN_ARRAY, OUT_OVERLAP, OUT_READ_ONLY, OUT_TYPE, SplitError
 from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan
-
-Array: TypeAlias = Any
 
 unknown = "give an array of a known shape"
 

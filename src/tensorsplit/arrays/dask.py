@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
 
 from dask.array import Array as DaskArray
 from dask.array import concatenate, stack
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
-
-Array: TypeAlias = Any
 
 element_type = numpy_arrays.element_type
 unknown = "call its `compute_chunk_sizes()` first"
@@ -50,7 +48,7 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
     return [part.map_blocks(_copy, dtype=part.dtype) for part in views(array, plan)]
 
 
-def _copy(block: Any) -> object:
+def _copy(block: Array) -> object:
     return block.copy()
 
 

@@ -68,7 +68,11 @@ class _Memo(Callee):
         return in_force(name, opset, vendor=vendor)
 
     def named(
-        self, lengths: Mapping[Any, object], out: object, parameter: str, opset: SupportsIndex = 1
+        self,
+        lengths: Mapping[object, object],
+        out: object,
+        parameter: str,
+        opset: SupportsIndex = 1,
     ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
         """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
         try:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
 
 import jax
 from jax import lax
 
 from tensorsplit.arrays.numpy import check_few, standard_name
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
-
-Array: TypeAlias = Any
 
 unknown = "export with constraints that settle it, such as 'b >= 2' or 'mod(b, 3) == 0'"
 

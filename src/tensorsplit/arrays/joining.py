@@ -206,7 +206,7 @@ def join_by(
     return _execute(plan, given, library, like=like, copy=copy, out=out)
 
 
-def _join_at_once(plan: SplitPlan, parts: list[Any], copy: object, out: object) -> object:
+def _join_at_once(plan: SplitPlan, parts: list[object], copy: object, out: object) -> object:
     """Join the parts of a plan with the kernel; None, with nothing written, where it can't."""
     if not parts or not joined_at_once.issuperset(map(type, parts)):
         return None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from keras import KerasTensor, ops
 
 from tensorsplit.arrays.numpy import standard_name
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan, offsets_of
-
-Array: TypeAlias = Any
 
 unknown = "give the dimension in `keras.Input`, or split where it is known"
 

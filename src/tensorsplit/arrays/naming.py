@@ -58,7 +58,7 @@ def strings_of(
 
 
 def named_call(
-    lengths: Mapping[Any, object], out: object, parameter: str
+    lengths: Mapping[object, object], out: object, parameter: str
 ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
     names, values = names_and_lengths(lengths, parameter)
@@ -68,7 +68,7 @@ def named_call(
 
 
 def names_and_lengths(
-    lengths: Mapping[Any, object], parameter: str, operator: str | None = None
+    lengths: Mapping[object, object], parameter: str, operator: str | None = None
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Return the names of parts and their lengths (TS316)."""
     held = _held(lengths, UNUSABLE_NAMES, parameter, operator)
@@ -77,7 +77,7 @@ def names_and_lengths(
 
 def _held(
     given: object, kind: Kind, parameter: str, operator: str | None = None
-) -> dict[Any, object]:
+) -> dict[object, object]:
     """Return a mapping as a dict; refuse one that has no end, or can't be iterated."""
     held = as_dict(given)
     if held is None:
@@ -94,7 +94,10 @@ def check_count(names: tuple[str, ...], count: int, operator: str) -> None:
 
 
 def in_order(
-    given: Mapping[Any, object], names: tuple[str, ...], parameter: str, operator: str | None = None
+    given: Mapping[object, object],
+    names: tuple[str, ...],
+    parameter: str,
+    operator: str | None = None,
 ) -> list[Any]:
     """Return the values of a dict in the order of the names, which are all it has (TS315)."""
     wanted, held = set(names), _held(given, OTHER_NAMES, parameter, operator)

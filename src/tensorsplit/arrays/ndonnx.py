@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import spox
 from spox.opset.ai.onnx import v18
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.emit import check_concat, emit_split
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
-
-Array: TypeAlias = Any
 
 unknown: str | None = None
 """A node decides when it runs."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.typed import Array as Value
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.emit import check_concat, emit_split
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, PART_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
-
-Value: TypeAlias = Any
 
 unknown: str | None = None
 """A node decides when it runs."""
@@ -90,7 +89,7 @@ def views(array: Value, plan: Any) -> list[Value]:
     return list(parts)
 
 
-def _each(graph: Any, operator: str, values: Sequence[Value], axis: int) -> Sequence[Value]:
+def _each(graph: ir.Graph, operator: str, values: Sequence[Value], axis: int) -> Sequence[Value]:
     """Return each value as a node Squeeze or Unsqueeze at the end of a graph makes it."""
     tape = Tape(graph)
     if graph.opset_imports[""] < 13:

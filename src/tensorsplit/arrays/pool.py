@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import count, islice
 from operator import index
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 from weakref import WeakMethod
 
 import numpy as np
@@ -76,7 +76,7 @@ class BufferPool:
         """Give all idle memory back to the system; arrays in use are not touched."""
         self.blocks.clear()
 
-    def empty(self, shape: Iterable[int], dtype: Any) -> Array:
+    def empty(self, shape: Iterable[int], dtype: np.dtype | type | str) -> Array:
         """Return an array whose elements are not set, like `numpy.empty`.
 
         Args:

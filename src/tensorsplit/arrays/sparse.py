@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeAlias
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, OPERAND_VALUE, SplitError
 from tensorsplit.core.plan import SplitPlan
-
-Array: TypeAlias = Any
 
 unknown: str | None = None
 """Shapes are known."""

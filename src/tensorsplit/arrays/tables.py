@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.typed import Array as Table
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import AXIS_RANGE, OPERAND_TYPE, OPERAND_VALUE, PART_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan, offsets_of, sizes_of
-
-Table: TypeAlias = Any
 
 unknown: str | None = None
 """The number of rows is known."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import tensorflow as tf
 
 from tensorsplit.arrays.numpy import check_few, standard_name
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan, sizes_of
-
-Array: TypeAlias = Any
 
 unknown = "give the dimension in the `input_signature`, or split where it is known"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from tinygrad import Tensor
 
 from tensorsplit.arrays.numpy import check_few
+from tensorsplit.arrays.typed import Array
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.plan import SplitPlan, sizes_of
-
-Array: TypeAlias = Any
 
 unknown = "bind no variable to the dimension, or split where it is a number"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from tensorsplit.arrays.buffers import (
 from tensorsplit.arrays.numpy import check_few, join_by_kernel, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import joined_at_once
+from tensorsplit.arrays.typed import Array as Tensor
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
@@ -34,8 +35,6 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import ceil
-
-Tensor: TypeAlias = Any
 
 unknown: str | None = None
 """Torch decides what holds while it traces."""

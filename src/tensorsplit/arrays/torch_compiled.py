@@ -309,7 +309,7 @@ def _stop(condition: object, *_: object) -> None:
         raise _DoesNotFitError
 
 
-def _none_below(smallest: int, numbers: Iterable[Any]) -> bool:
+def _none_below(smallest: int, numbers: Iterable[int]) -> bool:
     """Stand in for `arithmetic.none_below` under Dynamo: it tests each length alone."""
     return all(_holds(number >= smallest) for number in numbers)
 

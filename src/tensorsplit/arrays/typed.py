@@ -10,6 +10,9 @@ import numpy as np
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Expression
 
+Array: TypeAlias = Any
+"""An array of a library that has no types, or whose types this package can't import."""
+
 
 class _Array(Protocol):
     """An array of any library."""

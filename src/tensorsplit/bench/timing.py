@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def in_turns(
     return {**seconds, **failed}
 
 
-def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: float) -> bool:
+def _is_enough(seconds: Mapping[Name, Sequence[float]], effort: Effort, stop: float) -> bool:
     rounds = min(map(len, seconds.values()))
     if effort.rounds is not None:
         return rounds >= effort.rounds

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import onnx
@@ -97,7 +96,7 @@ def _kept(
     An entry stays where a case shows it, or none could. One about every input, under which a case
     now passes, is about some.
     """
-    kept, explained = list[dict[str, Any]](), set[str]()
+    kept, explained = list[dict[str, object]](), set[str]()
     for entry in () if before is None else before.entries:
         about = [
             each

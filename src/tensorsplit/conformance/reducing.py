@@ -162,7 +162,7 @@ class _Reduction:
     def __init__(
         self,
         model: onnx.ModelProto,
-        inputs: dict[str, Any],
+        inputs: dict[str, object],
         trial: _Trial,
         end: float,
         note: Callable[[str], None],
@@ -378,7 +378,7 @@ def _candidate(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     entries: Sequence[onnx.ValueInfoProto],
-    inputs: dict[str, Any],
+    inputs: dict[str, object],
 ) -> Candidate:
     """Return a candidate: its outputs are what no other of its nodes uses."""
     used = {name for node in nodes for name in _names(node)}
@@ -392,7 +392,7 @@ def _candidate(
     return Candidate(made, inputs, expected)
 
 
-def _expected(model: onnx.ModelProto, inputs: dict[str, Any]) -> dict[str, object] | None:
+def _expected(model: onnx.ModelProto, inputs: dict[str, object]) -> dict[str, object] | None:
     """Return the outputs of our own engine; None if it refuses."""
     try:
         return run(model, inputs, engine="tensorsplit")

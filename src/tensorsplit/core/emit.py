@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
@@ -102,7 +102,7 @@ def counted(intent: Intent) -> Intent | None:
 
 def emit_split(
     intent: Intent, opset: int, dim: Dim, element_type: str
-) -> tuple[dict[str, Any], tuple[int, ...] | None]:
+) -> tuple[dict[str, int | tuple[int, ...]], tuple[int, ...] | None]:
     """Return attributes and lengths of one equal node Split (TS310 if there is none).
 
     The node keeps the axis, whether the intent does or not.

@@ -7,13 +7,14 @@ own, and sees a model only after its split nodes have been checked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tensorsplit.core.extras import needs
 from tensorsplit.core.given import is_a
 from tensorsplit.engines.engine_names import AUTO, ENGINES, Engine, EngineName
 
 if TYPE_CHECKING:
+    from tensorsplit.engines.adapters import Outputs
     from tensorsplit.engines.sessions import Session
     from tensorsplit.model.profiles import Target
     from tensorsplit.model.reading import ModelLike
@@ -28,7 +29,7 @@ def run(
     engine: Engine = AUTO,
     memory: int | None = None,
     timeout: float | None = None,
-) -> dict[str, Any]:
+) -> Outputs:
     """Run a model.
 
     Args:

@@ -75,7 +75,7 @@ def _has_raw(value: object) -> bool:
     return getattr(getattr(value, "dtype", None), "kind", "") == "V"
 
 
-def answer(called: str, request: Sequence[object]) -> dict[str, Any]:
+def answer(called: str, request: Sequence[object]) -> dict[str, object]:
     """Answer a call, of which only the function's name counts."""
     functions: dict[str, Callable[..., object]] = {
         each.__name__: each for each in (prepare, perform, versions)

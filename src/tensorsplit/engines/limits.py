@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 from weakref import finalize
 
 from tensorsplit.core.dimensions import as_index
@@ -22,6 +22,9 @@ from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
 from tensorsplit.model.feeds import as_mapping
 from tensorsplit.model.reading import OnnxModel
+
+if TYPE_CHECKING:
+    from tensorsplit.engines.adapters import Outputs
 
 _MOST = (1 << 63) - 1
 
@@ -68,7 +71,7 @@ class LimitedModel:
         self._end = finalize(self, self._process.close)
         self._end.atexit = False
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> Outputs:
         """Run the model within the limits."""
         given = as_mapping(inputs)
         usual = threading.TIMEOUT_MAX if self._engine == OURS else timeout()
@@ -76,7 +79,7 @@ class LimitedModel:
             self._process.call((self._engine, self._memory))
         reply = self._loaded.ask((given,), self._seconds or usual)
         _check_reply(self._engine, reply, self._memory, self._seconds)
-        outputs: dict[str, Any] = reply.value(self._engine)
+        outputs: Outputs = reply.value(self._engine)
         return outputs
 
     def close(self) -> None:

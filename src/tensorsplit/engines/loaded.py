@@ -83,7 +83,10 @@ class LoadedHere:
 
 
 def run(
-    number: int, loader: Sequence[Any] | None, unused: Sequence[int], request: Sequence[object]
+    number: int,
+    loader: tuple[str, Sequence[object]] | None,
+    unused: Sequence[int],
+    request: Sequence[object],
 ) -> list[Any]:
     """Run a model in this process, an engine's, which loads it first if a loader is given.
 

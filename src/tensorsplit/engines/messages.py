@@ -261,7 +261,7 @@ def _decoded(value: object, reader: _Reader) -> Any:
     raise ValueError(f"there is no kind {kind!r} of values")
 
 
-def serve(pipe: Connection, answer: Callable[[str, list[Any]], dict[str, Any]]) -> None:
+def serve(pipe: Connection, answer: Callable[[str, list[Any]], Mapping[str, object]]) -> None:
     """Answer calls, in this thread, until the process that makes them closes the pipe.
 
     A call has a number, the name of what is called, and its arguments; the answer has the
@@ -301,7 +301,7 @@ def _empty_error_stream() -> None:
         os.ftruncate(2, 0)
 
 
-def refusal(error: Exception) -> dict[str, Any]:
+def refusal(error: Exception) -> dict[str, object]:
     """Return the arguments of `process.Reply` for what an engine has raised.
 
     ``Unsupported`` counts by its name: an adapter that is run by another interpreter has its own.

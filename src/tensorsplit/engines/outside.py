@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence, Set
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
@@ -26,6 +26,9 @@ from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
+
+if TYPE_CHECKING:
+    from tensorsplit.engines.adapters import Outputs
 
 _PROBE = "tensorsplit.engines.openvino_probe"
 
@@ -66,13 +69,13 @@ class OutsideModel:
         self.validator = Validator(model.model)
         self._loaded: dict[object, LoadedModel | LoadedHere] = {}
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> Outputs:
         """Run the model on what `check_feeds` takes, after all that could harm the engine."""
         feeds = check_feeds(self._model.inputs, inputs)
         undecided = self._check(feeds)
         loaded = self._load(feeds, is_undecided=undecided)
         fed = {name: _plain(value) for name, value in feeds.items()}
-        outputs: dict[str, Any] = loaded(fed, self._model.output_names)
+        outputs: Outputs = loaded(fed, self._model.output_names)
         has_process = self._is_isolated and self._engine == READS_IR
         if has_process and _has_strings([*fed.values(), *outputs.values()]):
             process_of(READS_IR).close()  # D17: a corrupt heap, which no other run must meet

@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
@@ -226,7 +226,7 @@ class EngineProcess:
         """The process's number, or None while there is no process."""
         return None if self._running is None else self._running.process.pid
 
-    def call(self, request: object, *, adapter: str = "") -> Any:
+    def call(self, request: Iterable[object], *, adapter: str = "") -> Any:
         """Call the adapter, or another one, with arguments that `messages` can send.
 
         SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process
@@ -234,7 +234,7 @@ class EngineProcess:
         """
         return self.ask(request, timeout(), adapter=adapter).value(self.name)
 
-    def ask(self, request: Any, seconds: float, *, adapter: str = "") -> Reply:
+    def ask(self, request: Iterable[object], seconds: float, *, adapter: str = "") -> Reply:
         """Do as `call`, but return any reply within so many seconds.
 
         SplitError TS508 if the request can't be passed on; TS604 if no process can be started, or
@@ -271,7 +271,7 @@ class EngineProcess:
                     break  # else it was gone before it could read the call: ask a new one
             return reply
 
-    def tell(self, request: Any, adapter: str) -> None:
+    def tell(self, request: Iterable[object], adapter: str) -> None:
         """Call an adapter without waiting for an answer, if the process has nothing to do.
 
         Never waits: not for another thread, nor for the answer, which the next call drops.

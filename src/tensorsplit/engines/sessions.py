@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 from onnx import ModelProto
@@ -23,13 +23,16 @@ from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import ModelLike, OnnxModel, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 
+if TYPE_CHECKING:
+    from tensorsplit.engines.adapters import Outputs
+
 _TARGETS = {"onnx-reference": "portable"}
 
 
 class _Runner(Protocol):
     """A runner of the model in one of the ways."""
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]: ...
+    def run(self, inputs: Mapping[str, object]) -> Outputs: ...
 
     def close(self) -> None: ...
 
@@ -86,7 +89,7 @@ class Session:
                 self.engine, content, made, is_isolated=isolate is not False
             )
 
-    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> Outputs:
         """Run the model; see `tensorsplit.run` for what goes in and comes out.
 
         Args:
@@ -140,7 +143,7 @@ def run(
     engine: str = OURS,
     memory: int | None = None,
     timeout: float | None = None,
-) -> dict[str, Any]:
+) -> Outputs:
     """Run a model once, as `tensorsplit.run` does."""
     with Session(model, engine, memory=memory, timeout=timeout) as made:
         return made.run(inputs)

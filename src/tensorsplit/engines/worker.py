@@ -138,7 +138,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def outcome(function: Callable[..., object], arguments: Iterable[object]) -> dict[str, Any]:
+def outcome(function: Callable[..., object], arguments: Iterable[object]) -> dict[str, object]:
     """Do as `messages.outcome`; refusals of this package's own are passed on field by field."""
     try:
         return {"result": function(*arguments)}

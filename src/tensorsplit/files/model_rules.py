@@ -89,7 +89,7 @@ class _Config:
         self._path = (place if place.is_dir() else place.parent) / _CONFIG
         self._held: dict[str, object] | None = None
 
-    def check(self, key: str, values: list[Any]) -> None:
+    def check(self, key: str, values: list[object]) -> None:
         """Refuse (TS718) another value of a key; one that is not there is false."""
         value = self._read().get(key)
         if not any(

@@ -29,7 +29,7 @@ __all__ = [
 _DESCRIPTORS_OF_LOOP = 3
 
 
-def sync(awaited: Coroutine[Any, Any, Any]) -> Any:
+def sync(awaited: Coroutine[object, object, object]) -> Any:
     """Wait for what zarr does; OSError where its event loop can't be started."""
     try:
         _check_descriptors()

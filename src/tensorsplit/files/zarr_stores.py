@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
@@ -184,7 +184,7 @@ async def _size(store: FsspecStore, key: str) -> int | None:
             return None
 
 
-async def _in_time(awaited: Coroutine[Any, Any, _T], place: str, most: int = 0) -> _T:
+async def _in_time(awaited: Coroutine[object, object, _T], place: str, most: int = 0) -> _T:
     """Wait for what a server gives, of at most so many bytes (TS705 where it takes too long)."""
     seconds = _SECONDS_TO_BEGIN + most / _BYTES_A_SECOND
     try:

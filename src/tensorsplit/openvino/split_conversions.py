@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import openvino
 from openvino import opset8 as ops
@@ -74,7 +74,7 @@ class AxisSplit(NamedTuple):
     """
 
     data: Value
-    axis: Any
+    axis: Value
     dim: Number
     sizes: Numbers | Chunks
     known_count: int | None
@@ -195,7 +195,7 @@ class UncountedParts(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
     axis (a constant), and the lengths if any are given; without, all parts are equal.
     """
 
-    def __init__(self, inputs: list[Any]) -> None:
+    def __init__(self, inputs: list[object]) -> None:
         super().__init__(self, inputs)
 
     def validate_and_infer_types(self) -> None:

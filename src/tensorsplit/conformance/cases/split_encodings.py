@@ -161,7 +161,7 @@ class Encoding:
         )
 
 
-def _another(split: Stated) -> Any:
+def _another(split: Stated) -> object:
     """Return another legal value, to be held first, before the right one is fed."""
     if not isinstance(split.requested, tuple):
         return split.requested + 1

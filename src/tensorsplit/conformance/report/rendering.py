@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
 from tensorsplit.conformance.case import CaseSplit
@@ -161,7 +161,7 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, object]:
     """
     content = document.to_json()
     places = {outcome.key: place for place, outcome in enumerate(OUTCOMES)}
-    results: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    results: dict[str, list[dict[str, object]]] = defaultdict(list)
     for result, record in zip(document.results, content.pop("results"), strict=True):
         record["severity"] = places[result.outcome.key]
         results[record.pop("case")].append(record)

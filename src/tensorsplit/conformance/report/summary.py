@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, product
-from typing import Any
 
 from tensorsplit.conformance.document import (
     OUTCOMES,
@@ -85,7 +84,7 @@ class Succession:
     compared: int  # how many cases were put to both
     changes: tuple[OutcomeChange, ...]  # for the worse first, and by the outcome that is worse
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the names of both, and the ids of the cases with both outcomes."""
         changed = [
             {"case": case, "before": change.before.key, "after": change.after.key}

@@ -153,7 +153,7 @@ def _resized(call: Call) -> list[Array]:
     return call.given(data, roi, *lists, axes=sorted(places)).run()
 
 
-def _at_start(call: Call, places: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
+def _at_start(call: Call, places: Sequence[int], shape: Sequence[int]) -> tuple[object, object]:
     """Keep the first element where one is made: pytorch_half_pixel takes it from position 0.
 
     The reference takes it from elsewhere. An antialiased one has others in it, too.

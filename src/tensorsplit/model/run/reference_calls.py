@@ -124,7 +124,7 @@ def _kernel(
     return run_directly
 
 
-def _as_array(value: object) -> Any:
+def _as_array(value: object) -> object:
     """Return a result; NumPy makes numbers of what has rank 0."""
     return np.asarray(value) if isinstance(value, np.generic) else value
 

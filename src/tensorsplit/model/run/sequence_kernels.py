@@ -43,7 +43,7 @@ def _sequence_insert(sequence: Any, tensor: object, index: object = None) -> Any
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
-def _optional_get_element(value: object) -> Any:
+def _optional_get_element(value: object) -> object:
     """Return the content of an optional (OptionalGetElement)."""
     if value is None:
         raise node_failed("the optional is empty", "ask OptionalHasElement first")
