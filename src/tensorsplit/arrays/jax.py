@@ -104,7 +104,9 @@ def _concatenated_bits(parts: tuple[Array, ...], axis: int) -> Array:
     return lax.bitcast_convert_type(lax.concatenate(bits, axis), dtype)
 
 
-def _derivative(axis: int, parts: tuple[object], tangents: tuple[object]) -> tuple[Array, Array]:
+def _derivative(
+    axis: int, parts: tuple[tuple[Array, ...]], tangents: tuple[tuple[Array, ...]]
+) -> tuple[Array, Array]:
     return _concatenated_bits(parts[0], axis), lax.concatenate(tangents[0], axis)
 
 

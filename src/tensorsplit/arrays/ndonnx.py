@@ -47,6 +47,7 @@ def check(array: Array) -> None:
 
 
 def _variable(array: Array) -> Any:
+    """Return the variable of Spox that an array of ndonnx holds; others are one."""
     return array.unwrap_spox() if _is_ndonnx(array) else array
 
 

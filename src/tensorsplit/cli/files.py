@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "np.ndarray"
 PIPE = "-"
 _OTHER_SUFFIXES = (".xml", ".npy", ".safetensors", ".svg")
-"""How files of other kinds are called, which no ONNX model is written into."""
+"""The suffixes of files of other kinds, into which no ONNX model is written."""
 
 
 _OVERWRITE = (
@@ -80,7 +80,7 @@ class NotedPath(click.Path):
     """
 
     def __init__(self, name: str, noted_in: str, **kinds: Any) -> None:
-        super().__init__(readable=False, **kinds)  # who reads it says who may
+        super().__init__(readable=False, **kinds)  # its reader reports better what is wrong
         self.name = name
         self.noted_in = noted_in
 
@@ -157,7 +157,7 @@ def refuse_terminal(out: str | None) -> None:
 
 
 def refuse_other_kind(model: str, out: str | None) -> None:
-    """Refuse (TS703) to write an ONNX model into a file that is called as one of another kind."""
+    """Refuse (TS703) to write an ONNX model into a file with the suffix of another kind."""
     suffix = Path(out or "").suffix.lower()
     if suffix in _OTHER_SUFFIXES and not suffix == Path(model).suffix.lower() == ".xml":
         raise click.UsageError(tr("{path} would hold an ONNX model; give -o OUT.onnx", path=out))

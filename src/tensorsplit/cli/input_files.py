@@ -130,7 +130,7 @@ def _is_sequence(entry: DeclaredInput | None) -> bool:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Refuse a file with one kind, whatever goes wrong with it."""
+    """Raise TS701 for a file, whatever goes wrong as it is read."""
     fix = tr("give a whole .npy, .npz, or .pb (ONNX tensor or sequence) file")
     try:
         yield

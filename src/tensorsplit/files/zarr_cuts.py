@@ -121,8 +121,8 @@ def cuts_of(change: Recast, array: ZarrNode, places: tuple[ArrayPlace, ...]) -> 
         pieces[int(target.path)].append((int(source.path), start, size))
     lengths = tuple(each.shape[axis] for each in change.stored)
     return [
-        Cut(places, lengths, axis, tuple(some), each.shape, chunks)
-        for some, each in zip(pieces, change.after.outputs, strict=True)
+        Cut(places, lengths, axis, tuple(own), each.shape, chunks)
+        for own, each in zip(pieces, change.after.outputs, strict=True)
     ]
 
 

@@ -44,7 +44,9 @@ _STARTS = ((7, range(1, 9)), (12, range(1, 4)), (4, range(1, 2)), (6, range(1)))
 _RANKS = ((2, 1, 3, 4), (0, 1, 2))
 """What is tried for inputs without a rank: of floats and others, and of whole numbers."""
 
-_LARGE, _LARGEST, _MOST_ELEMENTS = 1 << 20, 100, 1 << 16
+_LIMIT, _RANDOM_LIMIT, _MOST_ELEMENTS = 1 << 20, 100, 1 << 16
+"""What is above all numbers, what is above the random ones, and how many elements are proposed."""
+
 _STEPS, _LEAST_JUDGED, _ANALYSED = 40, 32, 1 << 14
 """How often a proposal is changed, how often it is judged, and how many nodes that may take."""
 
@@ -55,6 +57,8 @@ What has strides in a row depends on the larger one alone.
 """
 
 _FEW, _SHOWN = 8, 4
+"""How many numbers are changed one by one, and how many are named in a message."""
+
 _RUNS = 10_000
 """The weight of a refused split that runs; that of another operator is 1."""
 
@@ -280,7 +284,7 @@ class _Proposal:
                 made: Any = ir.SymbolicDim(dim)
                 names, shapes = made.free_symbols(), [entry.shape or () for entry in self.wanted]
                 if names and dim not in names and names <= {*self.sizes, *chain(*shapes)}:
-                    every = range(_LARGE)
+                    every = range(_LIMIT)
                     known = {name: self._dimension(change, name, "", every) for name in names}
                     return int(made.evaluate(known))
         return self._number(change, label, [self.dimension], fit)[0]
@@ -289,7 +293,7 @@ class _Proposal:
         """Return the fact about an input after a change."""
         name, kind, dims = entry.name, entry.element_type or "", entry.shape or ()
         bounds = entry.ranges or ((0, None),) * len(dims)
-        fits = [range(low, _LARGE if high is None else high + 1) for low, high in bounds]
+        fits = [range(low, _LIMIT if high is None else high + 1) for low, high in bounds]
         shape = tuple(
             self._dimension(change, dim, f"dimension {axis} of '{name}'", fit)
             for axis, (dim, fit) in enumerate(zip(dims, fits, strict=True))
@@ -301,7 +305,7 @@ class _Proposal:
         decides = _is_whole(entry) or name in self._floats
         if entry.kind != "tensor" or not decides or prod(shape) > _MOST_ELEMENTS:
             return Tensor(element_type, shape)
-        fit = range(-1 if kind.startswith("int") else 0, 2 if kind == "bool" else _LARGE)
+        fit = range(-1 if kind.startswith("int") else 0, 2 if kind == "bool" else _LIMIT)
         starts = (self.rng.choice(self.elements, prod(shape)) % len(fit)).tolist()
         values = self._number(change, f"the elements of '{name}'", starts, fit)
         return Tensor(element_type, shape, values)
@@ -456,7 +460,7 @@ def _moves(
             found.add(_shared(rng, effect.solved(key, want), count))
     if count > 1:
         for fit in (range(2), range(1, 3), *wants.values()):
-            found.add(tuple(rng.choice(fit[:_LARGEST], count).tolist()))
+            found.add(tuple(rng.choice(fit[:_RANDOM_LIMIT], count).tolist()))
     elif not wants:
         found.update((number,) for number in (-1, 0, 1, 2, effect.old[0] + 1))
     return found
@@ -469,14 +473,14 @@ def _wanted(refusal: _Refusal, now: Quantities, number: int) -> Iterator[int]:
         sizes = attribute_of(node, "kernel_shape", ir.AttributeType.INTS) or ()
         yield from {1, len(node.outputs), *sizes, *now.values(), more}
     for fit in refusal.error.wants.values():
-        few = fit[:_LARGE]
+        few = fit[:_LIMIT]
         near = min(max((number - fit.start) // fit.step, 0), len(few) - 1)
         yield from (*few[:12], *few[max(near - 1, 0) : near + 3], few[-1])
 
 
 def _shared(rng: np.random.Generator, total: int, count: int) -> tuple[int, ...]:
     """Return random numbers that have a sum."""
-    if count < 2 or not 0 <= total < _LARGE:
+    if count < 2 or not 0 <= total < _LIMIT:
         return (total,) * count
     return tuple(rng.multinomial(total, [1 / count] * count).tolist())
 
@@ -494,7 +498,7 @@ def _value(rng: np.random.Generator, fact: Tensor | SequenceFact) -> object:
     if fact.values is not None:
         return np.array(fact.values).astype(kind.numpy()).reshape(shape)
     try:
-        numbers = rng.integers(1, _LARGEST, shape)
+        numbers = rng.integers(1, _RANDOM_LIMIT, shape)
     except ValueError:  # more bytes than can be counted
         raise MemoryError from None
     if kind == ir.DataType.STRING:

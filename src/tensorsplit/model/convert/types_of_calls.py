@@ -23,7 +23,7 @@ from tensorsplit.model.validity.node_errors import type_name
 
 
 def _repeat(separated: Callable[[], bool], model: ir.Model) -> None:
-    """Make functions as long as there are new ones, of which others may have to follow."""
+    """Make functions until there are no new ones: each may call others that have to follow."""
     before = len(model.functions)
     while model.functions and separated():
         check_specialised(len(model.functions) - before, before, "graph")

@@ -137,8 +137,10 @@ def _compare_difference(old: _ChangedLayer) -> None:
     old.replace(old.make.layer(without_difference(precision), old.sources))
 
 
-def _check_broadcast(old: _ChangedLayer) -> None:
-    if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
+def _check_broadcast(old: _ChangedLayer, *, may_be_none: bool = True) -> None:
+    """Refuse a layer whose operands are broadcast otherwise than NumPy does it."""
+    found = old.layer.attributes.get("auto_broadcast", "numpy").lower()
+    if found != "numpy" and not (may_be_none and found == "none"):
         raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
 
 
@@ -270,8 +272,7 @@ def _keep_separate(old: _ChangedLayer) -> None:
 
 def _choose_constants(old: _ChangedLayer) -> None:
     """Replace a condition by a choice: true where it holds, false elsewhere."""
-    if old.layer.attributes.get("auto_broadcast", "numpy").lower() != "numpy":
-        raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
+    _check_broadcast(old, may_be_none=False)  # the constants have no axes
     for place in chosen_conditions(old.node, old.facts):
         old.graph.feed(old.layer, place, old.make.layer(truth(of=place == 1), []))
 

@@ -26,10 +26,10 @@ class Call(NamedTuple):
     step: Step
     inputs: Sequence[Any]
     attributes: Mapping[str, ir.Attr]
-    made: list[Kernel]  # what runs it, once that was made
+    made: list[Kernel]  # empty, or what runs it, which is made once
 
     def attribute(self, name: str, default: object = None) -> Any:
-        """Return the value of an attribute, or what stands for one that is absent."""
+        """Return the value of an attribute, or the default if it is absent."""
         return self.attributes[name].value if name in self.attributes else default
 
     @property
@@ -146,7 +146,7 @@ def unsupported(_call: Call) -> list[Array]:
 
 
 def computed(kernel: Callable[..., Values]) -> RunCall:
-    """Run a kernel of our own."""
+    """Return what runs a kernel of our own."""
 
     def run_kernel(call: Call) -> list[Array]:
         attributes = {name: held.value for name, held in call.attributes.items()}
