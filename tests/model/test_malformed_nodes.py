@@ -166,6 +166,20 @@ def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:
         ts.infer_shapes(model(graph([made], inputs, ["y"])))
 
 
+@pytest.mark.parametrize("order", [[0, -1, 1], [0, -2, 1], [0, 2, 2], [1, 2, 3], [-3, -2, -1]])
+def test_an_order_that_has_not_each_axis_once_is_refused(order: list[int]) -> None:
+    """No engine loads it; NumPy takes axes that count from the back."""
+    inputs = [value("x", FLOAT, [2, 3, 4])]
+    made = model(graph([node("Transpose", "x", "y", perm=order)], inputs, [untyped("y")]))
+    for target in (None, "onnxruntime", "openvino"):
+        found = ts.check(made, target=target)
+        assert [each.code for each in found if each.severity == "error"] == ["TS502"]
+    with refused("TS502", "perm", *map(str, order)):
+        ts.run(made, {"x": np.ones((2, 3, 4), np.float32)})
+    with refused("TS502", "perm", *map(str, order)):
+        ts.convert(made, opset=11)
+
+
 @pytest.mark.parametrize(
     "equation", ["ij.->ij", "....->ij", "...ij...", "i..j->ij", "i1->i", "ij->->i"]
 )

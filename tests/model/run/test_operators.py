@@ -235,7 +235,7 @@ def test_failures_of_any_kind_are_one_line(x: Any) -> None:
         node("Gather", "x w", "y"),
         node("Cast", "x", "y", to=999),
         node("Concat", "x w", "y", axis=0),
-        node("Transpose", "x", "y", perm=[0, 0, 0]),
+        node("Transpose", "x", "y", perm=[1, 0, 2, 3]),
     ):
         feeds = {"x": x, "w": np.array([100, 7])}
         with refused("TS510", made.op_type):

@@ -68,7 +68,7 @@ def variants(schema: defs.OpSchema) -> Iterator[NodeProto]:
 
 
 def test_inputs_outputs_and_attributes() -> None:
-    """Two versions do more: one counts its outputs, and one takes any attribute."""
+    """One's outputs are counted, one takes any attribute, and an order is left to inference."""
     refused, taken = set[str](), set[str]()
     differ = dict[str, set[bool]]()
     for schema in schemas():
@@ -90,7 +90,8 @@ def test_inputs_outputs_and_attributes() -> None:
             (refused if is_refused else taken).add(schema.name)
             if is_refused != is_refused_by_onnx:
                 differ.setdefault(schema.name, set()).add(is_refused)
-    assert differ.items() <= {"BatchNormalization": {False}, "LayerNormalization": {True}}.items()
+    more = {"LayerNormalization": {True}, "Transpose": {True}}
+    assert differ.items() <= {"BatchNormalization": {False}, **more}.items()
     assert min(len(refused), len(taken)) > 150
 
 

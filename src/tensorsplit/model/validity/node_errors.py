@@ -88,20 +88,28 @@ def _wrong_attributes(
             continue
         elif seen != (wanted := attribute_type(declared[name])):
             yield malformed(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
-        elif (schema.name, name) == ("Einsum", "equation") and not _has_terms(attribute):
-            yield malformed(
-                f"its attribute '{name}' is {show(attribute.value)}",
-                "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
-            )
+        elif not attribute.is_ref():
+            yield from _wrong_value((schema.name, name), attribute.value)
     for name in signature_of(schema).required:
         if name not in attributes:
             yield malformed(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
 
-def _has_terms(equation: ir.Attr) -> bool:
-    """Return whether an attribute can be read as an equation, or is given by a call."""
-    text = equation.value
-    return equation.is_ref() or (isinstance(text, str) and terms_of(text) is not None)
+def _wrong_value(place: tuple[str, str], value: object) -> Iterator[SplitError]:
+    """Yield the error of an attribute's value that is wrong whatever the operands are."""
+    seen = f"its attribute '{place[1]}' is {show(value)}"
+    if place == ("Einsum", "equation") and not _has_terms(value):
+        yield malformed(seen, "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'")
+    if place == ("Transpose", "perm") and not _is_order(value):
+        yield malformed(seen, "give each axis once, counted from 0 at the front")
+
+
+def _has_terms(equation: object) -> bool:
+    return isinstance(equation, str) and terms_of(equation) is not None
+
+
+def _is_order(axes: object) -> bool:
+    return isinstance(axes, Sequence) and sorted(axes) == [*range(len(axes))]
 
 
 _MANY = 1 << 24
