@@ -19,6 +19,8 @@ from tensorsplit.files import byte_copies, byte_files
 from tensorsplit.files.byte_checks import PaddingCheck, SameBytes
 from tensorsplit.files.byte_copies import MemberCopies, RangeCopies, RowCopies, copies
 from tensorsplit.files.byte_moves import Move, RowPlace, pieces_of
+
+pytest.importorskip("zarr")
 from tensorsplit.files.zarr_cuts import Cut
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]

@@ -17,11 +17,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit import __version__, native
+from tensorsplit import __version__
 from tensorsplit.cli.language import HelpContext
 from tensorsplit.cli.screen import (
     StandardOutputError,
@@ -54,6 +54,9 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.extras import import_refusal
 from tensorsplit.storage.outputs import Outputs
+
+if TYPE_CHECKING:
+    from tensorsplit import native
 
 COMMANDS = {
     "bench": ("bench_command", "Time splits beside the libraries that are installed."),
@@ -354,6 +357,8 @@ def _report_failure(error: Exception) -> None:
 
 
 def _print_version(verbose: bool) -> None:
+    from tensorsplit import native
+
     refused = native.refused
     none = f"none, {refused.variable}: {refused.problem}" if refused else ""
     write(f"tensorsplit {__version__} (copies: {none or native.in_use})\n")
@@ -363,6 +368,8 @@ def _print_version(verbose: bool) -> None:
 
 def _describe_copies() -> Iterator[str]:
     """Yield how copies are made here, and why; some are made to find out."""
+    from tensorsplit import native
+
     size, origin, guess = native.kernel.cache()
     yield f"threads: up to {native.threads} share a copy"
     yield f"cache: {show_bytes(size)} ({origin})"

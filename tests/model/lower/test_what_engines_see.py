@@ -3050,15 +3050,22 @@ CARRIED = {
 
 @pytest.mark.filterwarnings("ignore:.*openvino 2026.4.1.*:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("operator", ["Loop", "Scan"])
 def test_openvino_sees_how_long_is_what_the_body_of_a_loop_gives(
-    name: str, process: Runner
+    operator: str, name: str, process: Runner
 ) -> None:
     after, shape, is_seen = CARRIED[name]
+    if operator == "Loop":
+        given, nodes = "n, c, x", f"r = {after} e = Identity(d)"
+        head = "body = b (int64 k, bool d, float[D,E,F] s) => (bool e, float[G,H,J] r)"
+    else:  # of rows that the body reads: others are not counted
+        given, nodes = "x, t", f"p = {after} r = Mul(p, e)"
+        head = "num_scan_inputs = 1, body = b (float[D,E,F] s, float e) => (float[G,H,J] r)"
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g (float[{shape}] x, int64 i) =>
         (float[A,B] y) <float[2,3,2] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}, int64 n = {{3}},
-        bool c = {{1}}> {{ v = Loop(n, c, x) <body = b (int64 k, bool d, float[D,E,F] s) =>
-        (bool e, float[G,H,J] r) {{ r = {after} e = Identity(d) }}>
+        bool c = {{1}}, float[3] t = {{1, 1, 1}}> {{
+        v = {operator} <{head} {{ {nodes} }}>({given})
         q = SplitToSequence<axis = 1, keepdims = 0>(v) y = SequenceAt(q, i) }}"""
     )
     found = [each.severity for each in ts.check(model, "openvino") if "parts is not" in str(each)]

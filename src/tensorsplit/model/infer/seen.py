@@ -21,7 +21,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.loops import carried_by, is_loop
+from tensorsplit.model.graph.loops import body_of, is_loop, loop_body, states_of
 from tensorsplit.model.graph.nodes import bodies
 from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.infer.analysis import Analysis, Facts, Surroundings
@@ -80,19 +80,24 @@ class _Import(Analysis):
             for value in body.inputs:
                 self.facts.set(value, _in_numbers(declared(value)))
             self.scope(body, around.inside(f"{path}.{label}", None))
-            if is_loop(node):
+            if loop_body(node) is not None:
                 found = self._given_by(node, found)
         return found
 
     def _given_by(self, node: ir.Node, found: list[Fact]) -> list[Fact]:
         """Return the outputs of a loop with the lengths that its body gives whatever it carries.
 
-        An engine has them even where what goes in is of other lengths.
+        An engine has them even where what goes in is of other lengths. The states of a Scan before
+        opset 9 have a dimension more outside.
         """
-        ends = [self.facts.tensor(each.end) for each in carried_by(node)]
+        ends = body_of(node).outputs[int(is_loop(node)) :][: len(states_of(node))]
         given = [
-            merge_declared(fact, Tensor(shape=end.shape)) if as_tensor(fact).shape else fact
-            for fact, end in zip(found, ends, strict=False)
+            merge_declared(fact, Tensor(shape=end))
+            if _are_alike(as_tensor(fact).shape, end)
+            else fact
+            for fact, end in zip(
+                found, (self.facts.tensor(each).shape for each in ends), strict=False
+            )
         ]
         return [*given, *found[len(given) :]]
 
@@ -156,6 +161,10 @@ class _Import(Analysis):
             if given.parts is None or None in held[at : at + 1]:
                 return replace(fact, shape=(None,) * len(fact.shape))
         return fact
+
+
+def _are_alike(one: Shape | None, other: Shape | None) -> bool:
+    return bool(one) and other is not None and len(one or ()) == len(other)
 
 
 def _in_numbers(fact: Fact) -> Fact:
