@@ -87,17 +87,13 @@ class _Import(Analysis):
     def _given_by(self, node: ir.Node, found: list[Fact]) -> list[Fact]:
         """Return the outputs of a loop with the lengths that its body gives whatever it carries.
 
-        An engine has them even where what goes in is of other lengths. The states of a Scan before
-        opset 9 have a dimension more outside.
+        An engine has them even where what goes in is of other lengths.
         """
-        ends = body_of(node).outputs[int(is_loop(node)) :][: len(states_of(node))]
+        made = body_of(node).outputs[int(is_loop(node)) :][: len(states_of(node))]
+        ends = [Tensor(shape=self.facts.tensor(each).shape) for each in made]
         given = [
-            merge_declared(fact, Tensor(shape=end))
-            if _are_alike(as_tensor(fact).shape, end)
-            else fact
-            for fact, end in zip(
-                found, (self.facts.tensor(each).shape for each in ends), strict=False
-            )
+            merge_declared(fact, end) if as_tensor(fact).shape else fact
+            for fact, end in zip(found, ends, strict=False)
         ]
         return [*given, *found[len(given) :]]
 
@@ -161,10 +157,6 @@ class _Import(Analysis):
             if given.parts is None or None in held[at : at + 1]:
                 return replace(fact, shape=(None,) * len(fact.shape))
         return fact
-
-
-def _are_alike(one: Shape | None, other: Shape | None) -> bool:
-    return bool(one) and other is not None and len(one or ()) == len(other)
 
 
 def _in_numbers(fact: Fact) -> Fact:
