@@ -665,6 +665,40 @@ def test_strings_after_a_compress_are_not_split_by_openvino(opset: int, process:
     assert got[0].tolist() == ["d"]
 
 
+COUNTED = {
+    "of known lengths": ("float[3,5]", "c = Identity(s)", True),
+    "that is cast": ("float[3,5]", "c = Cast<to = 6>(s)", True),
+    "that is cast and passed on": ("float[3,5]", "r = Cast<to = 6>(s) c = Identity(r)", True),
+    "of a length that is not known": ("float[N,5]", "c = Identity(s)", False),
+    "whose product is the number": ("float[2,1]", "c = Identity(s)", False),
+    "that is sliced": ("float[3,5]", "c = Slice(s, zero, two)", False),
+    "of constants": ("float[3,5]", "c = Identity(d)", False),
+}
+"""A Size of a Shape, and whether ONNX Runtime takes the product of the lengths for it."""
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_size_of_a_shape_is_how_many_lengths_there_are(name: str, process: Runner) -> None:
+    dims, passed, is_wrong = COUNTED[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({dims} x) => (float[A] y, float[B] z)
+        <int64[1] zero = {{0}}, int64[1] two = {{2}}, float[1] w = {{2}}, int64[2] d = {{3, 5}},
+        int64[2] l = {{1, 1}}> {{ s = Shape(x) {passed} n = Size(c) u = Unsqueeze(n, zero)
+        e = Expand(w, u) y, z = Split(e, l) }}"""
+    )
+    feed = {"x": np.ones((2, 1) if "2,1" in dims else (3, 5), np.float32)}
+    for target in ("onnxruntime", "portable"):
+        found = [each.severity for each in ts.check(model, target) if "a Size of" in each.message]
+        assert found == ["warning"] * is_wrong
+        lowered = lowered_for(target, model)
+        ((y, z),) = process.call(["onnxruntime", lowered.SerializeToString(), [feed], 2])
+        assert y.tolist() == z.tolist() == [2.0]
+        assert "a Size of" not in str(ts.check(lowered, target))
+    if isinstance(process, EngineProcess):
+        (got,) = process.call(["onnxruntime", model.SerializeToString(), [feed], 2])
+        assert isinstance(got, str) is is_wrong
+
+
 @pytest.mark.parametrize(
     "text",
     [

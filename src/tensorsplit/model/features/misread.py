@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
@@ -580,6 +581,21 @@ def _is_one_of_parts(held: ir.Value | None, seen: Facts) -> bool:
     return isinstance(fact, SequenceFact) and is_known(fact.count) and fact.count > 1
 
 
+def _measures_shape(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Size counts known dimensions of a Shape, whose product is another number.
+
+    ONNX Runtime multiplies them as it loads a model, also behind nodes that pass them on.
+    """
+    passed = origins(ref.input(0), lambda node: first_input(node) if _passes_on(node) else None)
+    dims = seen.tensor(ref.input(0)).constant
+    is_of_shape = any(is_operator(producer_of(each), "Shape") for each in passed)
+    return is_of_shape and dims is not None and math.prod(dims) != len(dims)
+
+
+def _passes_on(node: ir.Node) -> bool:
+    return is_operator(node, "Cast", "Identity")
+
+
 def _has_open_columns(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a product of open width meets a list of numbers, one for each column.
 
@@ -712,6 +728,7 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         **dict.fromkeys(("Reshape", "Transpose"), _LEFT_OUT_TEST),
         "Squeeze": (("squeezed_constant", _squeezes_constant),),
+        "Size": (("measured_shape", _measures_shape),),
         "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),
     }

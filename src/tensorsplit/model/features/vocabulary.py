@@ -275,6 +275,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unseen_axes": "is a Slice of data of a known shape, by constant bounds along axes that are"
         " known only at run time",
         "measured_element": "is a Shape or Size of an element of a list whose length is not known",
+        "measured_shape": "is a Size of a Shape whose dimensions are known",
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",
         "scalar_or_list": "is an If that gives a scalar in one branch and a list in the other",

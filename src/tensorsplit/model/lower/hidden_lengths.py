@@ -26,6 +26,13 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, new, "a constant", entry)
 
 
+def _write_count(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give the Size of a Shape as a constant, where the target takes another number."""
+    make = InsertionPoint.instead_of(lowering, ref)
+    count = len(lowering.facts.tensor(ref.input(0)).constant or ())
+    make.put_instead(ref, make.constant(count), "a constant", entry)
+
+
 def _write_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a Reshape its shape as a constant, where the target reads a calculated one wrongly.
 
@@ -114,6 +121,7 @@ CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "unseen_axes": _calculate_start,
         "measured_element": _measure_element,
+        "measured_shape": _write_count,
     }
 )
 """How these nodes are written before splits are, by what the target can't do."""
