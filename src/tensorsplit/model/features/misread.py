@@ -584,7 +584,7 @@ def _is_one_of_parts(held: ir.Value | None, seen: Facts) -> bool:
 def _measures_shape(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a Size counts known dimensions of a Shape, whose product is another number.
 
-    ONNX Runtime multiplies them as it loads a model, also behind nodes that pass them on.
+    ONNX Runtime multiplies them as it loads a model, also after nodes that pass them on.
     """
     passed = origins(ref.input(0), lambda node: first_input(node) if _passes_on(node) else None)
     dims = seen.tensor(ref.input(0)).constant
