@@ -414,6 +414,15 @@ def test_attributes_without_a_type_are_found() -> None:
     ]
 
 
+def test_a_mode_that_is_a_tensor_without_a_type_is_found_for_an_engine() -> None:
+    """Whether the engine has such a mode is not asked."""
+    made = node("Pad", "x i", "y")
+    made.attribute.add(name="mode", type=onnx.AttributeProto.TENSOR)
+    pads = value("i", INT64, [4])
+    found = ts.check(model(graph([made], [X, pads], ["y"])), target="openvino")
+    assert any("its attribute 'mode' is of type TENSOR" in each.message for each in found)
+
+
 def test_the_refusal_of_a_run_is_one_of_the_errors() -> None:
     nodes = [node("Relu", "u", "a"), node("Relu", "v", "b"), node("Relu", "a", "b")]
     made = model(graph(nodes, [X], ["b"]))

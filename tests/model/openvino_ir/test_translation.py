@@ -15,7 +15,7 @@ from onnx import TensorProto
 from tensorsplit import SplitError, infer_shapes
 from tensorsplit import run as run_model
 from tensorsplit.core.extras import install_command
-from tensorsplit.model.openvino_ir.port_maps import BodyPort, BodyPorts, read_ports
+from tensorsplit.model.openvino_ir.port_maps import BodyPort, BodyPorts, fitting_ports, read_ports
 from tensorsplit.model.openvino_ir.translation import read_ir
 from tensorsplit.model.reading import read_model
 from tests.model.build import check
@@ -528,6 +528,16 @@ def test_how_a_body_is_joined_to_its_layer() -> None:
         (BodyPort(0, 0, None, "", 0, -1, 1, 1),),
         ((0, 1),),
     )
+
+
+def test_a_body_has_no_ports_where_none_are_kept_or_they_do_not_fit() -> None:
+    """An ONNX model may have such a node, too."""
+    wrong = ["input", {"external_port_id": "3", "internal_layer_id": "5"}]
+    key = "org.openvinotoolkit.ports.body"
+    assert fitting_ports({}, "body") is None
+    assert fitting_ports({key: json.dumps([IDS, [wrong], []])}, "body") is None
+    none = BodyPorts((), (), ())
+    assert fitting_ports({key: json.dumps([IDS, [], []])}, "body") == none
 
 
 @pytest.mark.parametrize(

@@ -54,11 +54,16 @@ def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:
     chosen = [
         f"{name} = {held.value}"
         for name in _CHOICES.get(node.op_type, ())
-        if (held := node.attributes.get(name)) is not None and not held.is_ref()
+        if (held := node.attributes.get(name)) is not None and _is_choice(held)
     ]
     if chosen:
         yield "operator", node.op_type
         yield "choice", tuple(chosen)
+
+
+def _is_choice(held: ir.Attr) -> bool:
+    """Return whether an attribute holds a number or a name; no other type is right."""
+    return not held.is_ref() and isinstance(held.value, int | float | str)
 
 
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence, Set
-from contextlib import suppress
 from functools import cache, partial
 from itertools import chain
 from typing import TypeAlias
@@ -11,7 +10,6 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.in_place import (
     ELEMENTWISE,
@@ -47,8 +45,7 @@ from tensorsplit.model.graph.producers import (
 from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by, rejoined_by
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.openvino_ir import LAYER_PORTS
-from tensorsplit.model.openvino_ir.port_maps import BodyPorts, read_ports
+from tensorsplit.model.openvino_ir.port_maps import BodyPorts, fitting_ports
 from tensorsplit.model.reached import each_once
 
 _Use: TypeAlias = tuple[ir.Node, int]
@@ -129,8 +126,8 @@ def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
     if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
         return None
     for label, body in bodies(node):
-        with suppress(SplitError):
-            return body, read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
+        if (ports := fitting_ports(node.metadata_props, label)) is not None:
+            return body, ports
     return None
 
 

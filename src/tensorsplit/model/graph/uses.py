@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.loops import body_of, states_of
 from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in
 from tensorsplit.model.graph.producers import passed_from, passed_on
-from tensorsplit.model.openvino_ir import LAYER_PORTS
-from tensorsplit.model.openvino_ir.port_maps import read_ports
+from tensorsplit.model.openvino_ir.port_maps import fitting_ports
 from tensorsplit.model.reached import each_once
 
 _FEW_LEVELS = 4
@@ -204,8 +201,7 @@ def _after_round(owner: ir.Node, inner: object) -> Iterator[tuple[ir.Value, ir.V
             states = states_of(owner) if label == "body" else ()
             yield from zip(body.outputs[first:], states, strict=False)
             continue
-        with suppress(SplitError):
-            ports = read_ports(str(owner.metadata_props.get(LAYER_PORTS + label)), "")
+        if (ports := fitting_ports(owner.metadata_props, label)) is not None:
             for port in ports.outputs:
                 made = None if port.outer is None else owner.outputs[port.outer]
                 yield body.outputs[port.inner], made

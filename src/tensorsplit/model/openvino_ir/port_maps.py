@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+from tensorsplit.core.errors import SplitError
+from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.layers import Layer, malformed
 
 _MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
@@ -91,6 +94,17 @@ def read_ports(text: str, path: str) -> BodyPorts:
         for edge in back
     )
     return BodyPorts(found["input"], found["output"], edges)
+
+
+def fitting_ports(kept: Mapping[str, str], label: str) -> BodyPorts | None:
+    """Return the ports of a body by what is kept beside a node.
+
+    None if they do not fit, or there are none, as in an ONNX model with nodes of OpenVINO's domain.
+    """
+    with suppress(SplitError):
+        text = kept.get(LAYER_PORTS + label)
+        return None if text is None else read_ports(text, "")
+    return None
 
 
 def _port(
