@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 
 import tensorsplit as ts
 from tensorsplit import SplitError
@@ -1756,6 +1757,8 @@ LEFT_OUT: dict[str, tuple[str, str, str, tuple[int, ...], bool]] = {
     "in columns": ("2,2,3", "1", "y = Reshape(r, c)", (6, 1), True),
     "in columns, of an open batch": ("N,2,3", "1", "y = Reshape(r, c)", (6, 1), True),
     "in rows": ("2,2,3", "1", "y = Reshape(r, l)", (1, 6), False),
+    "in one row": ("3,3,1", "0", "y = Reshape(r, l)", (1, 3), True),
+    "in rows of three": ("3,3,1", "0", "y = Reshape(r, t)", (1, 3), False),
     "in three axes": ("2,2,3", "1", "y = Reshape(r, k)", (2, 1, 3), False),
 }
 
@@ -1771,7 +1774,7 @@ def test_another_shape_of_what_is_reduced_is_not_lost(
     model = parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x) => (float[] y)
         <int64[{len(axes.split(","))}] a = {{{axes}}}, int64[2] c = {{-1, 1}},
-        int64[2] l = {{1, -1}}, int64[3] k = {{2, 1, 3}}>
+        int64[2] l = {{1, -1}}, int64[2] t = {{-1, 3}}, int64[3] k = {{2, 1, 3}}>
         {{ r = {operator}<keepdims = 0>(x, a) {nodes} }}"""
     )
     model.graph.output[0].ClearField("type")
@@ -1792,3 +1795,63 @@ def test_another_shape_of_what_is_reduced_is_not_lost(
     np.testing.assert_allclose(got, wanted, rtol=1e-5, strict=True)
     if engine == "openvino":
         assert (ts.run(model, {"x": x}, engine=engine)["y"].shape != shape) is is_lost
+
+
+SCALED: dict[str, tuple[str, str, str, bool]] = {
+    "negated": ("3,3,2", "1", "y = Neg(r)", True),
+    "by a number": ("3,3,2", "1", "y = Mul(c, r)", True),
+    "added to, of a list": ("3,3,2", "-2", "y = Add(r, w)", True),
+    "of two axes": ("3,3,2", "1, 2", "y = Sub(r, c)", True),
+    "of open lengths": ("N,M,K", "1", "y = Mul(r, c)", True),
+    "in another shape": ("3,3,2", "1", "i = Identity(r) t = Transpose(i) y = Neg(t)", True),
+    "after an Abs": ("3,3,2", "1", "n = Abs(r) y = Mul(n, c)", True),
+    "of one row": ("1,3,2", "1", "y = Neg(r)", False),
+    "along the first": ("3,3,2", "0", "y = Neg(r)", False),
+    "along the last": ("3,3,2", "2", "y = Neg(r)", False),
+    "along the first two": ("3,3,2", "0, 1", "y = Neg(r)", False),
+    "of four axes": ("2,2,3,2", "1", "y = Neg(r)", False),
+    "by several numbers": ("3,3,2", "1", "y = Mul(r, v)", False),
+    "the larger": ("3,3,2", "1", "y = Max(r, c)", False),
+    "by what is fed": ("3,3,2", "1", "y = Mul(r, z)", False),
+    "read twice": ("3,3,2", "1", "n = Neg(r) m = Abs(r) y = Add(n, m)", False),
+    "by itself": ("3,3,2", "1", "y = Mul(r, r)", False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("kind", ["int32", "int64", "float"])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceSum"])
+@pytest.mark.parametrize("name", SCALED)
+def test_all_rows_of_reduced_integers_are_calculated_with(
+    name: str, operator: str, kind: str, engine: Any
+) -> None:
+    """OpenVINO calculates with a reduction of integers at once, and with its first row alone."""
+    dims, axes, nodes, is_lost = SCALED[name]
+    is_lost &= kind != "float"
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g ({kind}[{dims}] x, {kind}[1, 2] z) => ({kind} y)
+        <int64[{len(axes.split(","))}] a = {{{axes}}}, {kind} c = {{3}}, {kind}[1] w = {{3}},
+        {kind}[2] v = {{3, 5}}> {{ r = {operator}<keepdims = 0>(x, a) {nodes} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = ts.check(model, target="openvino")
+    assert [each.severity for each in found if "for one row only" in each.message] == [
+        "warning"
+    ] * is_lost
+    size = (3, 3, 2) if "N" in dims else tuple(map(int, dims.split(",")))
+    rng, element = np.random.default_rng(5), np.float32 if kind == "float" else kind
+    feeds = {
+        each: rng.integers(1, 99, shape).astype(element)
+        for each, shape in (("x", size), ("z", (1, 2)))
+    }
+    results: Any = ReferenceEvaluator(model).run(None, feeds)
+    wanted = results[0]
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) is is_lost
+    assert ts.lower(lowered, target="openvino") == lowered
+    got = ts.run(lowered, feeds, engine=engine)["y"]
+    np.testing.assert_array_equal(got, wanted, strict=True)
+    if engine == "openvino":
+        before = ts.run(model, feeds, engine=engine)["y"]
+        assert (not np.array_equal(before, wanted)) is is_lost

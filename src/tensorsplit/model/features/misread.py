@@ -38,6 +38,7 @@ from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator, is_used
 from tensorsplit.model.graph.producers import (
+    KEEPING_ELEMENTS,
     KEEPING_ORDER,
     first_input,
     origins,
@@ -519,7 +520,7 @@ def _is_left_out(ref: NodeRef, seen: Facts) -> bool:
 
     One is left out that gives a length of 1 at the place that a reduced axis had: a Reshape of two
     axes, or a Transpose that moves only such of length 1, and exchanges them. Reshapes to more axes
-    stay, those that were tried, and bools are right.
+    stay, those that were tried, and those that have a -1 there; bools are right.
     """
     held, made = ref.input(0), producer_of(passed_from(ref.input(0)))
     if made is None or operator_of(made) not in _LEAVES_OUT or not ref.node.outputs:
@@ -532,7 +533,11 @@ def _is_left_out(ref: NodeRef, seen: Facts) -> bool:
         return False
     places = {axis % max(len(data), 1) for axis in given_axes(made) or ()}
     pairs = enumerate(zip(before, after, strict=True))
-    is_lost = any(place in places and new == 1 != old for place, (old, new) in pairs)
+    written = seen.tensor(ref.input(1)).constant or ()
+    is_lost = any(
+        place in places and new == 1 != old and -1 not in written[place : place + 1]
+        for place, (old, new) in pairs
+    )
     return is_lost and _gives_same_order(ref.node, before)
 
 
@@ -547,6 +552,47 @@ def _gives_same_order(node: ir.Node, shape: Shape) -> bool:
         return False
     moved = [axis for axis in order if shape[axis] != 1]
     return moved == sorted(moved)
+
+
+_SCALING = frozenset({"Add", "Div", "Mul", "Sub"})
+"""What OpenVINO calculates together with a reduction, by one constant number."""
+
+_SEQUENCE_RANK = 3
+
+
+def _is_scaled_with_integers(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether what is alone calculated with the integers of a reduction is so in one row.
+
+    They are of three axes, reduced along the second, or the last two. In between may be an Abs, or
+    what only gives the result another shape.
+    """
+    shape, axes = seen.tensor(ref.input(0)).shape, given_axes(ref.node)
+    if shape is None or len(shape) != _SEQUENCE_RANK or shape[0] in (0, 1) or not axes:
+        return False
+    if {axis % _SEQUENCE_RANK for axis in axes} not in ({1}, {1, 2}):
+        return False
+    kinds = seen.element_types(ref.input(0))
+    if not kinds or not all(kind.is_integer() for kind in kinds):
+        return False
+    held = next(iter(ref.node.outputs), None)
+    for _ in range(MOST_STEPS):
+        readers = [] if held is None else [use.node for use in held.uses()]
+        if held is None or len(readers) != 1 or held.is_graph_output():
+            break
+        if operator_of(readers[0]) == "Neg" or _is_by_number(readers[0], held, seen):
+            return True
+        is_passed = operator_of(readers[0]) in KEEPING_ELEMENTS | {"Abs"}
+        held = next(iter(readers[0].outputs), None) if is_passed else None
+    return False
+
+
+def _is_by_number(node: ir.Node, held: ir.Value, seen: Facts) -> bool:
+    """Return whether a node adds, multiplies or divides a value and one constant number."""
+    others = [each for each in node.inputs if each is not held]
+    if operator_of(node) not in _SCALING or len(others) != 1 or not is_fixed(others[0], seen):
+        return False
+    shape = seen.tensor(others[0]).shape
+    return shape is not None and set(shape) <= {1}
 
 
 _SCALE_OR_AXES = 1
@@ -660,7 +706,10 @@ _PULLED_TEST: tuple[tuple[str, _Holds], ...] = (("pulled_axes", _mistakes_pulled
 
 _LEFT_OUT_TEST: tuple[tuple[str, _Holds], ...] = (("left_out", _is_left_out),)
 
-_AXES_TEST: tuple[tuple[str, _Holds], ...] = (("one_of_parts", _has_axes_in_part),)
+_AXES_TEST: tuple[tuple[str, _Holds], ...] = (
+    ("one_of_parts", _has_axes_in_part),
+    ("scaled_integers", _is_scaled_with_integers),
+)
 
 _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {

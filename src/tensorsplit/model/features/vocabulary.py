@@ -212,6 +212,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " a MaxPool, Unique, GRU or RNN gives, not of the first",
         "left_out": "is a Reshape or a Transpose of what a reduction gives without its axes, to a"
         " length of 1 where one of these was",
+        "scaled_integers": "is a reduction of integers of three axes along the second, or the last"
+        " two, and only a Neg, or a node with one constant number, reads the result",
         "one_of_parts": "takes its axes, or its one scale, from one of several parts",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 from tensorsplit.model.lower.state import ChangeAfterSplits, InsertionPoint, Lowering, NodeChange
 from tensorsplit.model.profiles import Limitation
 
@@ -54,6 +55,14 @@ def _keep_result_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     lowering.changed(ref, "the same, and the larger of its result and itself", entry)
 
 
+def _keep_integers_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give readers the larger of the reduced integers and themselves."""
+    if ref.opset < _FIRST_MAX_OF_INTEGERS:
+        lowering.note(entry)
+        return
+    _keep_result_separate(lowering, ref, entry)
+
+
 def _keep_in_between(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of an attention's queries or weights and themselves, and so of its result.
 
@@ -99,6 +108,7 @@ CHANGES: Mapping[str, NodeChange] = MappingProxyType(
 
 CHANGES_AFTER_SPLITS: Mapping[str, ChangeAfterSplits] = MappingProxyType(
     {
+        "scaled_integers": (tuple(REDUCTIONS), _keep_integers_separate),
         "joined_groups": (("GroupNormalization",), _keep_result_separate),
         "overwritten_queries": (("Attention", "MatMul"), _keep_in_between),
         "rotation": (("Add",), _keep_separate),
