@@ -9,7 +9,11 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
-from tensorsplit.model.features.from_constants import MOST_STEPS, is_fixed
+from tensorsplit.model.features.from_constants import (
+    MOST_STEPS,
+    is_fixed,
+    is_fixed_number,
+)
 from tensorsplit.model.features.shared_memory import given_again, is_in_memory_of
 from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.axes import order_of
@@ -261,9 +265,8 @@ def _may_come_first(made: ir.Node, seen: Facts) -> bool:
     """Return whether OpenVINO calculates a node before the Transpose of its data."""
     if operator_of(made) in _BEFORE_TRANSPOSE:
         return True
-    shape = seen.tensor(made.inputs[-1]).shape
-    is_number = is_fixed(made.inputs[-1], seen) and shape is not None and set(shape) <= {1}
-    return operator_of(made) in _BY_A_NUMBER and len(made.inputs) > 1 and is_number
+    is_of_two = operator_of(made) in _BY_A_NUMBER and len(made.inputs) > 1
+    return is_of_two and is_fixed_number(made.inputs[-1], seen)
 
 
 def _heads_last(made: ir.Value, seen: Facts) -> ir.Value:

@@ -112,6 +112,12 @@ def is_fixed(held: ir.Value | None, facts: Facts) -> bool:
     return is_constant(held, facts) or is_calculated(held, facts, of_shapes=False)
 
 
+def is_fixed_number(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value has one element, and is calculated from constants alone."""
+    shape = facts.tensor(held).shape
+    return shape is not None and set(shape) <= {1} and is_fixed(held, facts)
+
+
 def is_packed_constant(held: ir.Value | None, facts: Facts) -> bool:
     """Return whether a value of an IR is constant, and its elements are smaller than a byte."""
     if not facts.element_types(held).isdisjoint(_PACKED):

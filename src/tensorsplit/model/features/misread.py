@@ -19,6 +19,7 @@ from tensorsplit.model.features.from_constants import (
     is_calculated,
     is_constant,
     is_fixed,
+    is_fixed_number,
 )
 from tensorsplit.model.features.quantized import BYTES, has_blocks
 from tensorsplit.model.features.ranks import (
@@ -29,7 +30,7 @@ from tensorsplit.model.features.ranks import (
 )
 from tensorsplit.model.features.transforms import OF_TRANSFORMS
 from tensorsplit.model.features.values import operands_of
-from tensorsplit.model.graph.axes import given_axes, order_of
+from tensorsplit.model.graph.axes import given_axes, moves_only_ones, order_of
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -550,8 +551,7 @@ def _gives_same_order(node: ir.Node, shape: Shape) -> bool:
         order[axis] != i for i, axis in enumerate(order)
     ):
         return False
-    moved = [axis for axis in order if shape[axis] != 1]
-    return moved == sorted(moved)
+    return moves_only_ones(order, shape)
 
 
 _SCALING = frozenset({"Add", "Div", "Mul", "Sub"})
@@ -589,10 +589,8 @@ def _is_scaled_with_integers(ref: NodeRef, seen: Facts) -> bool:
 def _is_by_number(node: ir.Node, held: ir.Value, seen: Facts) -> bool:
     """Return whether a node adds, multiplies or divides a value and one constant number."""
     others = [each for each in node.inputs if each is not held]
-    if operator_of(node) not in _SCALING or len(others) != 1 or not is_fixed(others[0], seen):
-        return False
-    shape = seen.tensor(others[0]).shape
-    return shape is not None and set(shape) <= {1}
+    is_of_two = operator_of(node) in _SCALING and len(others) == 1
+    return is_of_two and is_fixed_number(others[0], seen)
 
 
 _SCALE_OR_AXES = 1

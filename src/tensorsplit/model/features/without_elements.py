@@ -16,7 +16,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import is_calculated, is_fixed
 from tensorsplit.model.features.values import is_empty
-from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.axes import moves_only_ones, order_of
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_one_axis
@@ -241,8 +241,7 @@ def _loses_moved(node: ir.Node, known: _Known) -> bool:
         return False
     shape = _shape_of(node, known.seen)
     order = [axis for axis in order_of(node, len(shape)) if axis in range(len(shape))]
-    moved = [axis for axis in order if shape[axis] != 1]
-    if moved != sorted(moved) or len(order) != len(shape):
+    if not moves_only_ones(order, shape) or len(order) != len(shape):
         return False
     if not are_known(shape):
         return _loses_dimension(node, known)

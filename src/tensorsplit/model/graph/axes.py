@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import Shape
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.tensors import Array
@@ -42,6 +43,12 @@ def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
         order = constant(transpose.inputs[1]) if len(transpose.inputs) > 1 else None
         given = None if order is None else order.reshape(-1).tolist()
     return tuple(given or range(rank)[::-1])
+
+
+def moves_only_ones(order: Sequence[int], shape: Shape) -> bool:
+    """Return whether an order of axes leaves those of other lengths than 1 in their order."""
+    others = [axis for axis in order if shape[axis] != 1]
+    return others == sorted(others)
 
 
 def in_range(indices: Array, length: int) -> bool:

@@ -97,11 +97,16 @@ def _wrong_attributes(
 
 def _wrong_value(place: tuple[str, str], value: object) -> Iterator[SplitError]:
     """Yield the error of an attribute's value that is wrong whatever the operands are."""
-    seen = f"its attribute '{place[1]}' is {show(value)}"
     if place == ("Einsum", "equation") and not _has_terms(value):
-        yield malformed(seen, "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'")
+        yield malformed(
+            f"its attribute '{place[1]}' is {show(value)}",
+            "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
+        )
     if place == ("Transpose", "perm") and not _is_order(value):
-        yield malformed(seen, "give each axis once, counted from 0 at the front")
+        yield malformed(
+            f"its attribute '{place[1]}' is {show(value)}",
+            "give each axis once, counted from 0 at the front",
+        )
 
 
 def _has_terms(equation: object) -> bool:
